@@ -4,8 +4,12 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Tags are a sandbox's key-value marks. Keys of other programs are carried
@@ -36,4 +40,30 @@ const ManagedByTerraform = "terraform"
 // own tags must not use it.
 func ReservedTag(key string) bool {
 	return strings.HasPrefix(key, "airflow_") || strings.HasPrefix(key, "taskowned_")
+}
+
+// The bounds of a user's own tags.
+const (
+	MaxTags           = 64
+	MaxTagKeyLength   = 128  // characters
+	MaxTagValueLength = 1024 // characters
+)
+
+// CheckTag refuses what a user must not choose as a tag of their own.
+func CheckTag(key, value string) error {
+	switch {
+	case key == "":
+		return errors.New("a tag key must not be empty")
+	case !utf8.ValidString(key) || !utf8.ValidString(value):
+		return fmt.Errorf("the tag %q is not valid UTF-8", key)
+	case utf8.RuneCountInString(key) > MaxTagKeyLength:
+		return fmt.Errorf("a tag key of %d characters is longer than %d", utf8.RuneCountInString(key), MaxTagKeyLength)
+	case utf8.RuneCountInString(value) > MaxTagValueLength:
+		return fmt.Errorf("the value of the tag %q has %d characters, more than %d", key, utf8.RuneCountInString(value), MaxTagValueLength)
+	case strings.ContainsFunc(key, unicode.IsControl) || strings.ContainsFunc(value, unicode.IsControl):
+		return fmt.Errorf("the tag %q holds a newline or another control character", key)
+	case ReservedTag(key) && key != TagProtect:
+		return fmt.Errorf("the tag %q is reserved: keys that begin with airflow_ or taskowned_ are written by Airflow and by this provider, except %s", key, TagProtect)
+	}
+	return nil
 }
