@@ -1,0 +1,58 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// Connection is one place to sweep.
+type Connection struct {
+	Name    string
+	Backend backend.Backend // nil when it could not be opened: OpenError
+	Policy  verdict.Policy
+	// OpenError is why there is no Backend; it is reported as a failed look.
+	OpenError error
+}
+
+// Options are what a run needs. Store, Clock and Connections are required.
+type Options struct {
+	Connections []Connection
+	Store       Store
+	Clock       clock.Clock
+	Log         *slog.Logger // nil: discarded
+
+	DeletesPerRun int           // attempts in one run over all connections; 0: DefaultDeletesPerRun
+	RunDeadline   time.Duration // nothing is begun after it; 0: DefaultRunDeadline; at most MaxRunDeadline
+	CallTimeout   time.Duration // of one read or destroy; 0: DefaultCallTimeout
+	ListTimeout   time.Duration // of one whole listing; 0: DefaultListTimeout
+	StopGrace     time.Duration // for calls in flight after the context ends; 0: DefaultStopGrace
+	Parallel      int           // connections at once; 0: DefaultParallel
+
+	Host string // for people; such as the host name
+	// Process identifies this process and Gone reports that another is certainly
+	// gone, so that a killed run need not be waited for. See ThisProcess.
+	Process string
+	Gone    func(process string) bool
+
+	// blind, in tests, takes away a fact before it is judged, to see that the
+	// rail which stands on it was needed.
+	blind func(*verdict.Facts, *verdict.Policy)
+}
+
+// The defaults of Options.
+const (
+	DefaultDeletesPerRun = 20
+	DefaultRunDeadline   = 10 * time.Minute
+	MaxRunDeadline       = time.Hour
+	DefaultCallTimeout   = 30 * time.Second
+	DefaultListTimeout   = 5 * time.Minute
+	DefaultStopGrace     = 25 * time.Second
+	DefaultParallel      = 8
+)

@@ -1,0 +1,68 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package verdict
+
+import "time"
+
+// Policy is what the configuration says about one connection. Its zero value
+// reports with the rules' own graces and never destroys.
+type Policy struct {
+	// Connection is the name under which handles are protected: "NAME#HANDLE".
+	Connection string
+	Mode       Mode            // the most that any rule may do
+	Modes      map[Reason]Mode // by rule; absent: the rule's own
+	Graces     map[Reason]time.Duration
+	Protect    Protection
+	// Share of what was listed, between 0 and 1, beyond which undated deletions
+	// are refused; 0: DefaultShare.
+	Share float64
+	// Accept is the Token of the one set that passes the share breaker.
+	Accept string
+	// LongGap is how long ago the last look may be before this one only marks;
+	// 0: DefaultLongGap.
+	LongGap time.Duration
+}
+
+// The defaults of a Policy.
+const (
+	DefaultShare   = 0.25
+	DefaultLongGap = 8 * 24 * time.Hour // a weekly schedule fits
+)
+
+// Protection names what is kept whatever the reasons, besides the tag
+// sandbox.TagProtect.
+type Protection struct {
+	Owners  []string          // patterns of airflow_owner: "*" any run of characters, "?" one
+	Tags    map[string]string // a sandbox with one of these exact tags
+	Handles []string          // "CONNECTION#HANDLE"
+}
+
+func (p Policy) grace(r Rule) time.Duration {
+	if grace, ok := p.Graces[r.Reason]; ok {
+		return grace
+	}
+	return r.Grace
+}
+
+func (p Policy) mode(r Rule) Mode {
+	mode, ok := p.Modes[r.Reason]
+	if !ok {
+		mode = r.Mode
+	}
+	return min(mode, p.Mode)
+}
+
+func (p Policy) longGap() time.Duration {
+	if p.LongGap > 0 {
+		return p.LongGap
+	}
+	return DefaultLongGap
+}
+
+func (p Policy) share() float64 {
+	if p.Share > 0 {
+		return p.Share
+	}
+	return DefaultShare
+}

@@ -1,0 +1,95 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package verdict
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reason is why something is to be reclaimed, as the configuration spells it.
+type Reason string
+
+// String returns the reason as a person reads it.
+func (r Reason) String() string { return strings.ReplaceAll(string(r), "_", " ") }
+
+// Truth is the answer of a rule. The zero value is No.
+type Truth int
+
+// The truths. Unknown never destroys.
+const (
+	No Truth = iota
+	Unknown
+	Yes
+)
+
+// Finding is what one rule says of one subject.
+type Finding struct {
+	Holds Truth
+	// Since is the proof's own date, from which the grace is counted.
+	Since time.Time
+	// Marked means that Since proves nothing alone: the mark must be as old as
+	// the grace too, and two complete looks must agree.
+	Marked   bool
+	Evidence []Evidence
+	Doubt    string // why the answer is Unknown
+}
+
+// Need is what a rule cannot do without. Unmet, it holds for nothing.
+type Need int
+
+// The needs.
+const (
+	Complete Need = 1 << iota // a complete look
+	Clock                     // a clock that can be believed
+)
+
+// Act is what reclaiming means.
+type Act int
+
+// The acts.
+const (
+	Destroy        Act = iota // destroy the sandbox
+	RemoveLeftover            // remove what a sandbox left on the host
+)
+
+// Mode says whether a reason only is reported or acts. The zero value is the
+// weaker, and of several the weaker wins.
+type Mode int
+
+// The modes.
+const (
+	Report Mode = iota
+	Enforce
+)
+
+// String returns the mode as the configuration spells it.
+func (m Mode) String() string {
+	if m == Enforce {
+		return "enforce"
+	}
+	return "report"
+}
+
+// MarshalText writes the mode as the configuration spells it.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Rule is one reason to reclaim.
+type Rule struct {
+	Reason Reason
+	Act    Act
+	Needs  Need
+	Mode   Mode          // unless the policy says otherwise
+	Grace  time.Duration // unless the policy says otherwise
+	// Managed allows the rule to take a sandbox that Terraform manages.
+	Managed bool
+	Judge   func(Subject, *Facts) Finding
+}
+
+// rules are all reasons, in order of precedence.
+var rules = []Rule{expired, failedTeardown, orphanedWorkspace}
+
+// Rules returns every reason to reclaim, in order of precedence.
+func Rules() []Rule { return slices.Clone(rules) }
