@@ -49,13 +49,22 @@ type Backend interface {
 	// Destroy asks for the end and does not wait for it: nil means accepted, or
 	// gone already. ErrConflict: the handle lives as another incarnation.
 	Destroy(context.Context, sandbox.Ref) error
+	// Exec runs one command to its end. Output is kept byte for byte.
 	Exec(context.Context, sandbox.Ref, Command) (Result, error)
+
+	// The paths below are absolute; any other is ErrInvalid. A missing path is
+	// fs.ErrNotExist, so that ErrNotFound keeps meaning the sandbox. No link leads
+	// out of the sandbox.
+
 	// ReadFile copies the regular file path to w and returns its length. A file
-	// longer than limit bytes is ErrTooLarge, and nothing past the limit is read.
+	// longer than limit bytes is ErrTooLarge, and nothing past the limit is
+	// written; anything but a regular file is ErrInvalid.
 	ReadFile(ctx context.Context, ref sandbox.Ref, path string, limit int64, w io.Writer) (int64, error)
-	// WriteFile creates or replaces the file path and its parent directories.
+	// WriteFile creates or replaces the file path and creates its parent
+	// directories. A directory in its place is ErrInvalid.
 	WriteFile(ctx context.Context, ref sandbox.Ref, path string, r io.Reader) error
-	// ListDirectory returns the direct children of path, sorted by name.
+	// ListDirectory returns the direct children of path, sorted by name in byte
+	// order. Anything but a directory is ErrInvalid.
 	ListDirectory(ctx context.Context, ref sandbox.Ref, path string) ([]Entry, error)
 }
 
@@ -115,10 +124,12 @@ type Capabilities struct {
 	LifetimeMin     time.Duration // shortest lifetime
 	LifetimeMax     time.Duration // longest lifetime; 0: unlimited
 	ServerEnds      bool          // the backend ends a sandbox by itself
+	Identity        bool          // Check reports the identity of the place
 	Tags            TagSupport
 	DefaultImage    string // what an empty image means
 	DefaultWorkdir  string
-	WaitGoneTimeout time.Duration // within which a destroyed sandbox is normally gone
+	FindLag         time.Duration // until Find shows what an unanswered create made; 0: at once
+	WaitGoneTimeout time.Duration // within which a destroyed sandbox is normally gone; 0: a minute
 }
 
 // TagSupport says when tags can be written.
@@ -165,8 +176,8 @@ type ImageSpec struct {
 
 // Command is one command line to run inside, with Airflow's bounds.
 type Command struct {
-	Argv      []string
-	Dir       string // empty: the sandbox's workdir
+	Argv      []string // required; the first element is looked up in PATH
+	Dir       string   // empty: the sandbox's workdir
 	Env       map[string]string
 	Stdin     io.Reader
 	Timeout   time.Duration // required; the whole process tree is gone after it
@@ -180,7 +191,7 @@ const DefaultMaxOutput = 50 * 1024
 // Result is the end of a Command. A command that ran and failed is a Result,
 // not an error.
 type Result struct {
-	ExitCode        int // -1 when the deadline ended it
+	ExitCode        int // 127: no such program; 128+n: signal n; -1: the deadline ended it
 	Stdout, Stderr  []byte
 	StdoutTruncated bool // the beginning was dropped
 	StderrTruncated bool

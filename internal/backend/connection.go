@@ -3,10 +3,7 @@
 
 package backend
 
-import (
-	"net/url"
-	"time"
-)
+import "net/url"
 
 // Connection is a parsed connection URI: a location, on which the identity of
 // sandboxes rests, and settings, which may change without touching one. It
@@ -47,13 +44,6 @@ func (c Connection) Deployment() string { return c.Settings.Get("deployment") }
 // Credentials are one vendor's secret fields by name, such as "token_id".
 type Credentials map[string]string
 
-// Call describes one call to a vendor.
-type Call struct {
-	Verb       string        // such as "list" or "destroy"
-	Idempotent bool          // may be tried again
-	Deadline   time.Duration // of one attempt; 0: the Caller's default
-}
-
 // Vendor is the one exported value of a vendor package; package connect holds
 // the list of them.
 type Vendor struct {
@@ -62,8 +52,10 @@ type Vendor struct {
 	// CredentialFields are the names a Credentials of this vendor has; none for
 	// a vendor without accounts.
 	CredentialFields []string
-	// Parse makes the canonical Connection. Every part and query key is checked;
-	// it does no I/O and reads no environment.
+	// Settings are the query keys of its own, besides those that all have.
+	Settings []string
+	// Parse makes the canonical Connection of a URL whose query holds keys of
+	// Settings only, each once. It does no I/O and reads no environment.
 	Parse func(*url.URL) (Connection, error)
 	Open  func(Connection, Credentials, *Caller) (Backend, error)
 }

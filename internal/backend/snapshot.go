@@ -1,0 +1,109 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// Snapshot answers many reads from one complete listing. It lives as long as
+// one refresh. It is safe for concurrent use.
+type Snapshot struct {
+	backend Backend
+	turn    chan struct{} // held by the one reader that lists
+
+	mu     sync.Mutex
+	listed map[string]sandbox.Sandbox // by handle; nil until a listing is complete
+	stale  map[string]bool            // handles written since
+	broken error                      // what no further read would get past
+}
+
+// NewSnapshot returns a snapshot of b that has seen nothing yet.
+func NewSnapshot(b Backend) *Snapshot {
+	return &Snapshot{backend: b, turn: make(chan struct{}, 1), stale: make(map[string]bool)}
+}
+
+// Get reads the sandbox as Backend.Get does. The first reader lists, the others
+// wait for that listing. What it does not show, or not wholly, and what was
+// forgotten is read by id. ErrUnauthorized and ErrUnavailable are remembered, so
+// that a thousand readers do not each run into the same deadline; any other
+// error is only this reader's.
+func (s *Snapshot) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	if s.needsListing(ref) {
+		if err := s.list(ctx); err != nil {
+			return sandbox.Sandbox{}, err
+		}
+	}
+	if found, ok, err := s.lookUp(ref); ok || err != nil {
+		return found, err
+	}
+	found, err := s.backend.Get(ctx, ref)
+	return found, s.remember(ctx, err)
+}
+
+// Forget makes every later read of ref a read by id, also when a listing is
+// under way. It is called after a write.
+func (s *Snapshot) Forget(ref sandbox.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale[ref.Handle] = true
+}
+
+func (s *Snapshot) needsListing(ref sandbox.Ref) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken == nil && s.listed == nil && !s.stale[ref.Handle]
+}
+
+// lookUp answers from the listing where that is as good as a read by id.
+func (s *Snapshot) lookUp(ref sandbox.Ref) (found sandbox.Sandbox, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil || s.stale[ref.Handle] {
+		return sandbox.Sandbox{}, false, s.broken
+	}
+	found, ok = s.listed[ref.Handle]
+	ok = ok && (ref.Incarnation == "" || ref.Incarnation == found.Incarnation)
+	return found, ok && found.TagsKnown && found.Problem == "", nil
+}
+
+// list lists unless another reader has done so meanwhile. A reader that gives
+// up passes the turn on.
+func (s *Snapshot) list(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !s.needsListing(sandbox.Ref{}) {
+		return nil
+	}
+	listed := make(map[string]sandbox.Sandbox)
+	for found, err := range s.backend.List(ctx) {
+		if err != nil {
+			return s.remember(ctx, fmt.Errorf("list the sandboxes of %s: %w", s.backend.Scope(), err))
+		}
+		listed[found.Handle] = found
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = listed
+	return nil
+}
+
+// remember keeps err where every other reader would get it too, and returns it.
+func (s *Snapshot) remember(ctx context.Context, err error) error {
+	if errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrUnavailable) && ctx.Err() != context.Canceled {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.broken = err
+	}
+	return err
+}
