@@ -43,8 +43,8 @@ func (c *jumpingClock) jump(by time.Duration) {
 type follower struct {
 	clock  jumpingClock
 	log    bytes.Buffer
+	mu     sync.Mutex
 	runs   []string // "HH:MM names"
-	takes  time.Duration
 	reload chan schedule.Jobs
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -57,7 +57,9 @@ func follow(t *testing.T, lines map[string]string, run func(*follower, context.C
 		Clock: &f.clock,
 		Log:   slog.New(slog.NewTextHandler(&f.log, nil)),
 		Run: func(ctx context.Context, names []string) {
+			f.mu.Lock()
 			f.runs = append(f.runs, f.clock.Now().Format("15:04 ")+strings.Join(names, "+"))
+			f.mu.Unlock()
 			if run != nil {
 				run(f, ctx, names)
 			}
@@ -184,9 +186,12 @@ func TestSleepOfTheMachineRunsOnceAndCountsTheRest(t *testing.T) {
 		// Timers stand still while a machine sleeps; only the wall clock goes on.
 		f.clock.jump(3 * time.Hour)
 		time.Sleep(2 * time.Minute)
-		if n := len(f.runs); n != 2 {
-			t.Errorf("%d runs within two minutes of waking, want the second: %q", n, f.runs)
+		synctest.Wait()
+		f.mu.Lock()
+		if len(f.runs) != 2 {
+			t.Errorf("within two minutes of waking, ran %q, want a second run", f.runs)
 		}
+		f.mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		f.finish(t, "00:10 local", "03:16 local", "03:20 local")
 		f.logged(t, "machine slept")

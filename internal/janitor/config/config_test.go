@@ -1,0 +1,238 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// parseURI stands for connect.Parse: two schemes, canonical settings.
+func parseURI(uri string) (backend.Connection, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return backend.Connection{}, err
+	}
+	if u.Scheme != "local" && u.Scheme != "modal" {
+		return backend.Connection{}, fmt.Errorf("unknown scheme %q", u.Scheme)
+	}
+	return backend.Connection{Scheme: u.Scheme, Authority: u.Host, Path: u.Path, Settings: u.Query()}, nil
+}
+
+func load(text string) (config.Config, error) {
+	return config.Load("janitor.yaml", []byte(text), parseURI)
+}
+
+const whole = `# everything there is
+mode: enforce
+state: file:///var/lib/sandbox-janitor
+schedule: "*/5 * * * *"
+connections:
+  local: {uri: "local:///var/lib/sandboxes", rules: {orphaned_workspace: enforce}}
+  modal-prod:
+    uri: modal://main/airflow-sandbox?b=2&a=1
+    schedule: TZ=Europe/Paris 30 4 * * *
+    rules:
+      expired: report
+grace: {expired: 90s, orphaned_workspace: 36h}
+limits: {deletes_per_run: 7, share: 0.5, run_deadline: 2m}
+protect:
+  owners: ["terraform:prod/*"]
+  tags: {team: research}
+  handles: ["local#sb-01JB2"]
+`
+
+func TestEveryKeyOfTheFileIsInForce(t *testing.T) {
+	c, err := load(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]any{
+		"mode": verdict.Mode(c.Mode), "state": c.State, "names": c.Names(),
+		"schedules": []string{c.ScheduleOf("local"), c.ScheduleOf("modal-prod")},
+		"uri":       c.Connections["modal-prod"].URI, "limits": c.Limits,
+		"policy": c.Policy("local"), "other modes": c.Policy("modal-prod").Modes,
+	} {
+		want := map[string]any{
+			"mode": verdict.Enforce, "state": "file:///var/lib/sandbox-janitor", "names": []string{"local", "modal-prod"},
+			"schedules": []string{"*/5 * * * *", "TZ=Europe/Paris 30 4 * * *"},
+			"uri":       "modal://main/airflow-sandbox?a=1&b=2",
+			"limits":    config.Limits{DeletesPerRun: 7, Share: 0.5, RunDeadline: config.Duration(2 * time.Minute)},
+			"policy": verdict.Policy{
+				Connection: "local", Mode: verdict.Enforce, Share: 0.5,
+				Modes:  map[verdict.Reason]verdict.Mode{"expired": verdict.Enforce, "failed_teardown": verdict.Enforce, "orphaned_workspace": verdict.Enforce},
+				Graces: map[verdict.Reason]time.Duration{"expired": 90 * time.Second, "failed_teardown": 15 * time.Minute, "orphaned_workspace": 36 * time.Hour},
+				Protect: verdict.Protection{
+					Owners: []string{"terraform:prod/*"}, Tags: map[string]string{"team": "research"}, Handles: []string{"local#sb-01JB2"},
+				},
+			},
+			"other modes": map[verdict.Reason]verdict.Mode{"expired": verdict.Report, "failed_teardown": verdict.Enforce, "orphaned_workspace": verdict.Report},
+		}[name]
+		if diff := cmp.Diff(want, got, cmp.FilterPath(unexported, cmp.Ignore())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func unexported(p cmp.Path) bool {
+	field, ok := p.Last().(cmp.StructField)
+	return ok && field.Name()[0] >= 'a'
+}
+
+func TestDefaultsReportAndNeverDestroy(t *testing.T) {
+	c := config.Default()
+	if verdict.Mode(c.Mode) != verdict.Report {
+		t.Errorf("mode %v", c.Mode)
+	}
+	c.Add("local:", backend.Connection{Scheme: "local"})
+	p := c.Policy("local:")
+	if p.Mode != verdict.Report || p.Modes["expired"] != verdict.Enforce || p.Graces["expired"] != 5*time.Minute {
+		t.Errorf("policy of a bare URI: %+v", p)
+	}
+	if c.Limits != (config.Limits{DeletesPerRun: 20, Share: 0.25, RunDeadline: config.Duration(10 * time.Minute)}) {
+		t.Errorf("limits %+v", c.Limits)
+	}
+}
+
+func TestWhatIsPrintedIsReadToTheSameEffect(t *testing.T) {
+	for name, text := range map[string]string{"whole": whole, "empty": "", "comment": "# nothing\n"} {
+		first, err := load(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		printed, err := first.YAML()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		second, err := load(string(printed))
+		if err != nil {
+			t.Fatalf("%s: what is printed is refused: %v\n%s", name, err, printed)
+		}
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("%s (-read +read again):\n%s", name, diff)
+		}
+	}
+}
+
+func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"misspelt key", "mode: report\nshedule: '@hourly'\n", `janitor.yaml:2:1: shedule: unknown key; did you mean "schedule"?`},
+		{"misspelt key below", "connections:\n  lab:\n    url: 'local:'\n", `janitor.yaml:3:5: connections.lab.url: unknown key; did you mean "uri"?`},
+		{"misspelt key in braces", "limits: {share: 0.2, delete_per_run: 3}", `janitor.yaml:1:22: limits.delete_per_run: unknown key; did you mean "deletes_per_run"?`},
+		{"key from elsewhere", "airflow: {}\n", `janitor.yaml:1:1: airflow: unknown key; known here: mode, state, schedule, connections, grace, limits, protect`},
+		{"key twice", "mode: report\nmode: enforce\n", `janitor.yaml:2:1: mapping key "mode" already defined at [1:1]`},
+		{"no unit", "grace: {expired: 5}\n", `janitor.yaml:1:18: grace.expired: want a duration with its unit, such as 90s, 5m or 24h, not "5"`},
+		{"days", "grace:\n  expired: 1d\n", `janitor.yaml:2:12: grace.expired: want a duration with its unit, such as 90s, 5m or 24h, not "1d"`},
+		{"a list for a duration", "grace: {expired: [5m]}\n", `grace.expired: want a duration`},
+		{"zero", "grace: {expired: 0s}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not 0s`},
+		{"negative", "grace: {expired: -5m}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not -5m`},
+		{"reason misspelt", "grace: {expird: 5m}\n", `janitor.yaml:1:17: grace.expird: unknown reason; did you mean "expired"?`},
+		{"reason unknown", "connections: {a: {uri: 'local:', rules: {boredom: enforce}}}\n", `connections.a.rules.boredom: unknown reason; known here: expired, failed_teardown, orphaned_workspace`},
+		{"mode", "mode: dry\n", `janitor.yaml:1:7: mode: want report or enforce, not "dry"`},
+		{"mode of a rule", "connections: {a: {uri: 'local:', rules: {expired: on}}}\n", `connections.a.rules.expired: want report or enforce, not "on"`},
+		{"mode nothing", "mode: ''\n", `want report or enforce, not ""`},
+		{"text for a number", "limits:\n  deletes_per_run: many\n", `janitor.yaml:2:20: limits.deletes_per_run: want a whole number`},
+		{"text for a mapping", "limits: 5\n", `janitor.yaml:1:9: limits: want a mapping`},
+		{"text for a list", "protect: {owners: prod}\n", `janitor.yaml:1:19: protect.owners: want a list`},
+		{"a list for the file", "- mode: report\n", `janitor.yaml:1:1: want a mapping`},
+		{"no deletes", "limits: {deletes_per_run: 0}\n", `limits.deletes_per_run: must be at least 1; to destroy nothing, set mode: report`},
+		{"share of nothing", "limits: {share: 0}\n", `limits.share: must be more than 0 and at most 1`},
+		{"share of more than all", "limits: {share: 25}\n", `limits.share: must be more than 0 and at most 1`},
+		{"share that is no number", "limits: {share: .nan}\n", `limits.share: must be more than 0 and at most 1`},
+		{"no deadline", "limits: {run_deadline: 0s}\n", `limits.run_deadline: must be more than zero`},
+		{"endless run", "limits: {run_deadline: 48h}\n", `limits.run_deadline: must be at most 1h`},
+		{"schedule never fires", "schedule: 0 0 30 2 *\n", `janitor.yaml:1:11: schedule: the schedule "0 0 30 2 *" never fires`},
+		{"schedule the library panics on", "connections:\n  a: {uri: 'local:', schedule: TZ=UTC}\n", `connections.a.schedule: the schedule has a time zone "UTC" and nothing after it`},
+		{"state elsewhere", "state: s3://bucket\n", `janitor.yaml:1:8: state: want file:///ABSOLUTE/DIRECTORY or none, not "s3://bucket"`},
+		{"state relative", "state: file:state\n", `state: want file:///ABSOLUTE/DIRECTORY`},
+		{"state on a host", "state: file://host/dir\n", `state: want file:///ABSOLUTE/DIRECTORY`},
+		{"no uri", "connections:\n  a: {}\n", `connections.a: a connection needs its uri`},
+		{"bad uri", "connections:\n  a: {uri: 'moon:'}\n", `janitor.yaml:2:12: connections.a.uri: unknown scheme "moon"`},
+		{"one place twice", "connections:\n  a: {uri: 'local:'}\n  b: {uri: 'local:?x=1'}\n", `janitor.yaml:3:12: connections.b.uri: the same place as the connection "a"`},
+		{"name like a URI", "connections: {'local:': {uri: 'local:'}}\n", `a connection's name has letters, digits`},
+		{"protected handle without connection", "protect: {handles: [sb-1]}\n", `janitor.yaml:1:21: protect.handles.0: want CONNECTION#HANDLE, not "sb-1"`},
+		{"protected handle of nobody", "connections: {modal: {uri: 'modal:'}}\nprotect:\n  handles:\n    - modl#sb-1\n", `janitor.yaml:4:7: protect.handles.0: no connection is named "modl"; did you mean "modal"?`},
+		{"protected owner is empty", "protect: {owners: ['']}\n", `an empty pattern protects nothing`},
+		{"not YAML", "mode: [report\n", `janitor.yaml:1:7: `},
+		{"colon at the end", "connections:\n  a:\n    uri: local:\n", `a value that ends in a colon, such as local:, needs quotes`},
+		{"two documents", "mode: report\n---\nmode: enforce\n", `a second YAML document`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := load(c.text)
+			if err == nil {
+				t.Fatalf("accepted: %+v", got)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("says %q, want %q", err, c.want)
+			}
+			var problem config.Problem
+			if !errors.As(err, &problem) || problem.Line == 0 || problem.Column == 0 {
+				t.Errorf("%q has no place", err)
+			}
+			if strings.Contains(err.Error(), "config.") || strings.Contains(err.Error(), "Go ") {
+				t.Errorf("%q speaks of our source code", err)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnceInTheOrderOfTheFile(t *testing.T) {
+	_, err := load("schedule: , * * * *\nlimits: {share: 3}\nstate: here\n")
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], "schedule") || !strings.Contains(lines[1], "share") || !strings.Contains(lines[2], "state") {
+		t.Errorf("says %q", lines)
+	}
+}
+
+func TestOneLocationUnderTwoAccountsIsTwoPlaces(t *testing.T) {
+	if _, err := load("connections: {a: {uri: 'modal:?credentials=a'}, b: {uri: 'modal:?credentials=b'}}"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDurationsAreWrittenAsAPersonWould(t *testing.T) {
+	for text, want := range map[string]string{"24h": "24h", "90s": "1m30s", "5m": "5m", "1h30m": "1h30m", "1500ms": "1.5s", "60m": "1h", "3601s": "1h0m1s", "10s": "10s"} {
+		d, err := config.ParseDuration(text)
+		if err != nil || d.String() != want {
+			t.Errorf("%s is written %s (%v), want %s", text, d, err, want)
+		}
+	}
+}
+
+func FuzzLoadNeverPanicsAndPrintsWhatItReads(f *testing.F) {
+	f.Add(whole)
+	f.Add("mode: report\nshedule: x\n")
+	f.Add("a: &x {<<: *x}")
+	f.Add("connections: [1]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := load(text)
+		if err != nil {
+			return
+		}
+		printed, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := load(string(printed))
+		if err != nil {
+			t.Fatalf("printed, then refused: %v\n%s", err, printed)
+		}
+		if diff := cmp.Diff(c, again); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
