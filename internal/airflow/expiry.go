@@ -5,7 +5,6 @@ package airflow
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -44,15 +43,9 @@ func Remaining(stamp string, now time.Time) (seconds float64, known bool) {
 	if !ok {
 		return 0, false
 	}
-	left := end - float64(now.UnixNano())/float64(time.Second)
+	left := end - (float64(now.Unix()) + float64(now.Nanosecond())/1e9)
 	if !(left > 0) { // NaN counts as none left
 		return 0, true
 	}
 	return left, true
-}
-
-// Forever reports whether a stamp is one that ends the task that reads it.
-func Forever(stamp string) bool {
-	end, ok := parseFloat(stamp)
-	return ok && math.IsInf(end, 1)
 }

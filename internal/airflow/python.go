@@ -146,6 +146,9 @@ func parseFloat(s string) (f float64, ok bool) {
 	if !floatSyntax.MatchString(s) {
 		return 0, false
 	}
+	if len(s) > 3 && strings.EqualFold(s[1:], "nan") {
+		s = s[1:] // strconv knows no signed NaN
+	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
 	return f, err == nil || math.IsInf(f, 0)
 }
