@@ -99,7 +99,7 @@ var (
 	// ErrNotRun: bubblewrap could not set the room up or execute Argv[0]; the
 	// command never ran. The text holds bubblewrap's own words.
 	ErrNotRun = errors.New("the command was not run")
-	// ErrOutput: the command ran and ended as Exit says, but its output was not
-	// all taken: a writer failed, or held on for longer than Wait waits.
-	ErrOutput = errors.New("the command's output was not taken")
+	// ErrStream: the command ran and ended as Exit says, but not all of its input
+	// or output was carried: a reader or writer failed, or a writer held on.
+	ErrStream = errors.New("the command's input or output was not carried whole")
 )

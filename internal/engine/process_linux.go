@@ -1,0 +1,129 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Process is one started command.
+type Process struct {
+	cmd     *exec.Cmd
+	streams *streams
+	exit    chan *int // the command's exit code as bubblewrap reported it; nil: it did not
+	wait    func() (Exit, error)
+}
+
+// Start starts the command of spec. It returns as soon as bubblewrap is
+// running, which is before the command is. The caller must call Wait: until
+// then nothing is cleaned up.
+func (e *Engine) Start(spec Spec) (*Process, error) {
+	spec, err := spec.complete(os.Geteuid(), os.Getegid())
+	if err != nil {
+		return nil, err
+	}
+	l, err := e.plan(spec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return l.start(spec.Stdin, spec.Stdout, spec.Stderr)
+}
+
+func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, error) {
+	p := &Process{cmd: l.command(), exit: make(chan *int, 1)}
+	p.wait = sync.OnceValues(p.finish)
+	statusReader, statusWriter, err := os.Pipe()
+	if err != nil {
+		return nil, explainStart(err)
+	}
+	files, err := l.files(statusWriter)
+	if err != nil {
+		closeAll([]*os.File{statusReader, statusWriter})
+		return nil, explainStart(err)
+	}
+	defer closeAll(files)
+	p.cmd.ExtraFiles = files
+	if p.streams, err = openStreams(p.cmd, same(stdout, stderr)); err != nil {
+		_ = statusReader.Close()
+		return nil, explainStart(err)
+	}
+	err = onStarter(func() error {
+		if err := l.seal(); err != nil {
+			return err
+		}
+		return p.cmd.Start()
+	})
+	p.streams.closeInner()
+	if err != nil {
+		p.streams.closeOuter()
+		_ = statusReader.Close()
+		return nil, explainStart(err)
+	}
+	go func() { p.exit <- readStatus(statusReader) }()
+	p.streams.copy(stdin, stdout, stderr)
+	return p, nil
+}
+
+// readStatus reads bubblewrap's report, a few JSON documents, until bubblewrap
+// is gone. An exit code in it means that the command was executed and ended.
+func readStatus(r io.ReadCloser) (code *int) {
+	defer func() { _ = r.Close() }()
+	for documents := json.NewDecoder(r); ; {
+		var report struct {
+			ExitCode *int `json:"exit-code"`
+		}
+		if err := documents.Decode(&report); err != nil {
+			return code
+		}
+		if report.ExitCode != nil {
+			code = report.ExitCode
+		}
+	}
+}
+
+// Wait waits until the command and everything it started is gone, and its
+// output is taken; a writer that holds on for more than five seconds after the
+// end is given up. It may be called more than once.
+//
+// A nil error means that the command ran, and Exit tells how it ended. So does
+// ErrStream. ErrNotRun means that it never ran.
+func (p *Process) Wait() (Exit, error) { return p.wait() }
+
+func (p *Process) finish() (Exit, error) {
+	err := p.cmd.Wait()
+	streamErr := p.streams.finish()
+	code := <-p.exit
+	var ended *exec.ExitError
+	switch {
+	case code != nil:
+		return Exit{Code: *code}, streamErr
+	case err != nil && !errors.As(err, &ended):
+		return Exit{Code: -1}, fmt.Errorf("wait for bubblewrap: %w", err)
+	case ended != nil && ended.Sys().(syscall.WaitStatus).Signaled():
+		return Exit{Code: -1, Killed: true}, streamErr
+	}
+	return Exit{Code: -1}, fmt.Errorf("%w: %s", ErrNotRun, p.words())
+}
+
+// words is what bubblewrap said when it could not run the command.
+func (p *Process) words() string {
+	words := strings.TrimSpace(p.streams.words.String())
+	if words == "" {
+		return fmt.Sprintf("bubblewrap ended without a word (%s)", p.cmd.ProcessState)
+	}
+	return words
+}
+
+// Kill ends the command and everything it started; it is over when Wait
+// returns. It may be called at any time, from any goroutine, any number of
+// times.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() } // an error is "it has ended already"
