@@ -1,0 +1,153 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// stopWithin is how long a destroy waits until those who run commands in the
+// sandbox have killed them, which takes them some watchEvery.
+const stopWithin = 10 * time.Second
+
+// Destroy ends the sandbox: it is marked, so that no command begins; those who
+// run commands kill them; then its directory is renamed into the trash, and it
+// is gone. What deleting cannot remove stays there as a Leftover.
+func (h *host) Destroy(ctx context.Context, ref sandbox.Ref) error {
+	var trashed string
+	err := h.do(ctx, read("destroy"), func(ctx context.Context, st *state) error {
+		var err error
+		trashed, err = st.retire(ctx, ref, h.clock.Now())
+		return err
+	})
+	switch {
+	case errors.Is(err, errOtherLife):
+		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: incarnation %s is gone and the handle lives as another", backend.ErrConflict, ref.Incarnation))
+	case errors.Is(err, backend.ErrNotFound):
+		return nil
+	case err != nil:
+		return h.failed("destroy sandbox", ref.Handle, err)
+	}
+	err = h.do(ctx, read("delete"), func(_ context.Context, st *state) error { return st.eraseTrash(trashed) })
+	if err != nil {
+		slog.WarnContext(ctx, "destroyed sandbox left files behind", "handle", ref.Handle,
+			"path", filepath.Join(h.dir, trashDir, trashed), "error", err)
+	}
+	return nil
+}
+
+// retire moves the sandbox to the trash and returns its name there.
+func (st *state) retire(ctx context.Context, ref sandbox.Ref, now time.Time) (string, error) {
+	if !isEntry(ref.Handle) {
+		return "", gone(ref)
+	}
+	dir, err := st.openSandbox(ref)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+
+	// On a full disk the mark cannot be written, and destroying is what helps.
+	// The rename needs no space, and those who run commands see it as well.
+	err = st.markStopping(ctx, ref, now)
+	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	if err != nil && !full {
+		return "", err
+	}
+	if !full {
+		idle, err := waitIdle(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		defer idle.Close()
+	}
+	trashed, err := st.trash(ctx, sandboxesDir, ref.Handle, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", gone(ref)
+	}
+	if err != nil || !full {
+		return trashed, err
+	}
+	idle, err := waitIdle(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return trashed, idle.Close()
+}
+
+func (st *state) markStopping(ctx context.Context, ref sandbox.Ref, now time.Time) error {
+	return st.change(ctx, ref, func(rec *record) error {
+		if rec.Status != statusStopping {
+			rec.Status, rec.StatusSince = statusStopping, now
+		}
+		return nil
+	})
+}
+
+// waitIdle waits until no command runs in the sandbox dir. Closing what it
+// returns lets commands in again.
+func waitIdle(ctx context.Context, dir folder) (*os.File, error) {
+	waiting, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	lock, err := dir.lock(waiting, runLock, exclusive)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w: its commands have not ended within %s; whoever runs them hangs, see who has %s open",
+			backend.ErrUnavailable, stopWithin, filepath.Join(dir.Name(), runLock))
+	}
+	return lock, err
+}
+
+// trash renames name in the folder parent, which must still be dir, into the
+// trash and returns its name there. fs.ErrNotExist: somebody else did.
+func (st *state) trash(ctx context.Context, parent, name string, dir folder) (string, error) {
+	lock, err := dir.lock(ctx, metaLock, exclusive)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	from, err := st.folder.folder(parent)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	to, err := st.folder.folder(trashDir)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	switch there, err := from.same(name, dir); {
+	case err != nil:
+		return "", err
+	case !there:
+		return "", fs.ErrNotExist
+	}
+	trashed := name + "-" + random()
+	if err := from.rename(name, to, trashed); err != nil {
+		return "", err
+	}
+	return trashed, errors.Join(from.Sync(), to.Sync())
+}
+
+func (st *state) eraseTrash(name string) error {
+	trash, err := st.folder.folder(trashDir)
+	if err != nil {
+		return err
+	}
+	defer trash.Close()
+	return trash.erase(name)
+}

@@ -1,0 +1,180 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is an open directory. What is named below it is reached without
+// following a link, without leaving it and without crossing into a mount, so
+// that nothing planted inside can lead us elsewhere.
+type folder struct{ *os.File }
+
+// openFolder opens the directory dir, which must not be a link itself.
+func openFolder(dir string) (folder, error) {
+	f, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|os.O_RDONLY, 0)
+	return folder{f}, err
+}
+
+// open opens name, a path below d.
+func (d folder) open(name string, flags int, perm uint32) (*os.File, error) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags) | unix.O_CLOEXEC,
+		Mode:    uint64(perm),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	for {
+		fd, err := unix.Openat2(int(d.Fd()), name, &how)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), d.Name()+"/"+name), nil
+		case err == unix.EINTR || err == unix.EAGAIN:
+			continue
+		}
+		return nil, d.failed("open", name, err)
+	}
+}
+
+// folder opens the directory name.
+func (d folder) folder(name string) (folder, error) {
+	f, err := d.open(name, unix.O_DIRECTORY|unix.O_RDONLY, 0)
+	return folder{f}, err
+}
+
+// mkdir makes the directory name with exactly perm and opens it.
+func (d folder) mkdir(name string, perm os.FileMode) (folder, error) {
+	if err := unix.Mkdirat(int(d.Fd()), name, 0o700); err != nil {
+		return folder{}, d.failed("make directory", name, err)
+	}
+	made, err := d.folder(name)
+	if err != nil {
+		return folder{}, err
+	}
+	if err := made.Chmod(perm); err != nil {
+		made.Close()
+		return folder{}, err
+	}
+	return made, nil
+}
+
+// ensure makes the directory name unless it is there, and opens it.
+func (d folder) ensure(name string, perm os.FileMode) (folder, error) {
+	made, err := d.mkdir(name, perm)
+	if errors.Is(err, fs.ErrExist) {
+		return d.folder(name)
+	}
+	return made, err
+}
+
+// names returns what the directory name holds, in byte order.
+func (d folder) names(name string) ([]string, error) {
+	f, err := d.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// stat describes name without following it.
+func (d folder) stat(name string) (unix.Statx_t, error) {
+	var st unix.Statx_t
+	err := unix.Statx(int(d.Fd()), name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
+	if err != nil {
+		return st, d.failed("stat", name, err)
+	}
+	return st, nil
+}
+
+// same reports whether other is what name is now.
+func (d folder) same(name string, other folder) (bool, error) {
+	now, err := d.stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	st, err := other.stat(".")
+	return witness(now) == witness(st), err
+}
+
+// witness tells apart two things that had the same name one after the other.
+func witness(st unix.Statx_t) string {
+	return fmt.Sprintf("%x:%x-%x", st.Dev_major, st.Dev_minor, st.Ino)
+}
+
+// rename moves name to newName in the folder to, in one step. It does not
+// replace a directory that holds anything.
+func (d folder) rename(name string, to folder, newName string) error {
+	if err := unix.Renameat(int(d.Fd()), name, int(to.Fd()), newName); err != nil {
+		return d.failed("rename", name, err)
+	}
+	return nil
+}
+
+// read returns the content of name, a regular file of ours of at most limit bytes.
+func (d folder) read(name string, limit int64) ([]byte, error) {
+	f, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid():
+		return nil, fmt.Errorf("%s belongs to another user", name)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), limit)
+	}
+	data := make([]byte, info.Size())
+	_, err = io.ReadFull(f, data)
+	return data, err
+}
+
+// replace gives the file name a new content in one durable step: readers see
+// the old or the new one, also after a crash. One writer at a time: the caller
+// holds a lock, so that the temporary file can have a fixed name and none is
+// ever left lying about for long.
+func (d folder) replace(name string, data []byte) error {
+	temporary := name + ".new"
+	if err := d.writeSynced(temporary, data); err != nil {
+		_ = unix.Unlinkat(int(d.Fd()), temporary, 0)
+		return err
+	}
+	if err := d.rename(temporary, d, name); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+func (d folder) writeSynced(name string, data []byte) error {
+	f, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (d folder) failed(attempt, name string, err error) error {
+	return &fs.PathError{Op: attempt, Path: d.Name() + "/" + name, Err: err}
+}

@@ -1,0 +1,164 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// How List reads: that many records at a time, by that many readers. More
+// readers gain nothing, the directory cache being the bound.
+const (
+	listBatch   = 256
+	listReaders = 2
+)
+
+// List yields every entry of the state directory in byte order of handles. What
+// vanishes meanwhile is left out.
+func (h *host) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		st, handles, err := h.handles(ctx, "list")
+		if err != nil {
+			yield(sandbox.Sandbox{}, err)
+			return
+		}
+		defer st.Close()
+		for e, err := range st.entries(ctx, handles) {
+			if err != nil {
+				err = h.failed("list", "", err)
+			}
+			if !yield(e.Sandbox, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// entry is what is read of one sandbox: Sandbox.Problem is set or record is.
+type entry struct {
+	sandbox.Sandbox
+	record record
+}
+
+// handles opens the state directory and names what is in it.
+func (h *host) handles(ctx context.Context, verb string) (*state, []string, error) {
+	st, err := openState(h.dir)
+	if err != nil {
+		return nil, nil, h.failed(verb, "", err)
+	}
+	var handles []string
+	err = h.caller.Do(ctx, read(verb), func(context.Context) error {
+		handles, err = st.names(sandboxesDir)
+		return err
+	})
+	if err != nil {
+		st.Close()
+		return nil, nil, h.failed(verb, "", err)
+	}
+	return st, handles, nil
+}
+
+// entries reads what handles name, in their order.
+func (st *state) entries(ctx context.Context, handles []string) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		batch := make([]entry, listBatch)
+		for len(handles) > 0 {
+			n := min(len(handles), listBatch)
+			if err := st.readBatch(ctx, handles[:n], batch[:n]); err != nil {
+				yield(entry{}, err)
+				return
+			}
+			for _, e := range batch[:n] {
+				if e.Handle != "" && !yield(e, nil) {
+					return
+				}
+			}
+			handles = handles[n:]
+		}
+	}
+}
+
+// readBatch reads handles into out; one that has vanished becomes the zero value.
+func (st *state) readBatch(ctx context.Context, handles []string, out []entry) error {
+	var readers errgroup.Group
+	for first := range listReaders {
+		readers.Go(func() error {
+			for i := first; i < len(handles); i += listReaders {
+				if err := context.Cause(ctx); err != nil {
+					return err
+				}
+				out[i] = st.look(handles[i])
+			}
+			return nil
+		})
+	}
+	return readers.Wait()
+}
+
+// look reads one entry; the zero value means that it is not there.
+func (st *state) look(handle string) entry {
+	rec, err := st.readRecord(handle)
+	problem, bad := errors.AsType[*unreadable](err)
+	switch {
+	case bad:
+		return entry{Sandbox: broken(handle, problem.reason)}
+	case err != nil:
+		return entry{}
+	}
+	return entry{rec.sandbox(), rec}
+}
+
+// Get reads one record. One that cannot be read is not an error: its Problem
+// says why.
+func (h *host) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	var found sandbox.Sandbox
+	err := h.do(ctx, read("get"), func(_ context.Context, st *state) error {
+		rec, err := st.find(ref)
+		if problem, ok := errors.AsType[*unreadable](err); ok {
+			found = broken(ref.Handle, problem.reason)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = rec.sandbox()
+		return nil
+	})
+	if err != nil {
+		return sandbox.Sandbox{}, h.failed("get sandbox", ref.Handle, err)
+	}
+	return found, nil
+}
+
+// Find reads every record for the mark.
+func (h *host) Find(ctx context.Context, mark string) ([]sandbox.Sandbox, error) {
+	if mark == "" {
+		return nil, fmt.Errorf("%w: an empty mark finds nothing", backend.ErrInvalid)
+	}
+	st, handles, err := h.handles(ctx, "find")
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	var found []sandbox.Sandbox
+	for e, err := range st.entries(ctx, handles) {
+		if err != nil {
+			return nil, h.failed("find", "", err)
+		}
+		if e.record.Mark == mark {
+			found = append(found, e.Sandbox)
+		}
+	}
+	return found, nil
+}

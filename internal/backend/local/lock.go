@@ -1,0 +1,64 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kinds of lock. They are released by the kernel when their holder dies.
+const (
+	shared    = unix.LOCK_SH
+	exclusive = unix.LOCK_EX
+)
+
+// errLocked: another process holds the lock.
+var errLocked = errors.New("locked")
+
+// tryLock takes the lock on the file name without waiting. Close releases it.
+func (d folder) tryLock(name string, kind int) (*os.File, error) {
+	f, err := d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), kind|unix.LOCK_NB)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		if err == unix.EWOULDBLOCK {
+			return nil, errLocked
+		}
+		return nil, d.failed("lock", name, err)
+	}
+	return f, nil
+}
+
+// lock takes the lock on the file name, and waits for it as long as ctx allows.
+// flock cannot be waited for together with a context, so it is asked again.
+func (d folder) lock(ctx context.Context, name string, kind int) (*os.File, error) {
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		f, err := d.tryLock(name, kind)
+		if err == nil || !errors.Is(err, errLocked) {
+			return f, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, d.failed("wait for the lock", name, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+)
+
+// Prepare makes the state directory. A directory that holds anything else is
+// refused.
+func (h *host) Prepare(ctx context.Context) error {
+	err := h.caller.Do(ctx, read("prepare"), func(context.Context) error { return prepare(h.dir) })
+	if err != nil {
+		return h.failed("prepare", "", err)
+	}
+	return nil
+}
+
+// searchable is the mode of directories on the way to a workspace: when root is
+// the caller, each sandbox has a host user of its own, who must pass.
+func searchable() os.FileMode {
+	if os.Geteuid() == 0 {
+		return 0o711
+	}
+	return 0o700
+}
+
+func prepare(dir string) error {
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	d, err := openOwn(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	switch _, err := readInstance(d); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := initialise(d); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	for name, perm := range map[string]os.FileMode{
+		sandboxesDir: searchable(), imagesDir: searchable(), stagingDir: 0o700, trashDir: 0o700,
+	} {
+		made, err := d.ensure(name, perm)
+		if err != nil {
+			return err
+		}
+		made.Close()
+	}
+	return errors.Join(d.Sync(), checkReachable(dir))
+}
+
+func makeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// initialise makes d a state directory. Of two processes that try, one wins:
+// the link can be made once.
+func initialise(d folder) error {
+	if err := checkEmpty(d); err != nil {
+		return err
+	}
+	if err := d.Chmod(searchable()); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(instance{Schema: schema, ID: random(), Machine: machine()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	draft := draftPrefix + random()
+	defer unix.Unlinkat(int(d.Fd()), draft, 0)
+	if err := d.writeSynced(draft, append(data, '\n')); err != nil {
+		return err
+	}
+	err = unix.Linkat(int(d.Fd()), draft, int(d.Fd()), instanceFile, 0)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return d.failed("make", instanceFile, err)
+	}
+	_, err = readInstance(d)
+	return err
+}
+
+// draftPrefix begins the name of an instance file in the making.
+const draftPrefix = ".instance-"
+
+func checkEmpty(d folder) error {
+	names, err := d.names(".")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != "lost+found" && name != instanceFile && !strings.HasPrefix(name, draftPrefix) {
+			return fmt.Errorf("%w: %s is not a state directory and holds %q; name an empty or a new directory", backend.ErrInvalid, d.Name(), name)
+		}
+	}
+	return nil
+}
+
+// checkReachable makes sure that the users of sandboxes can reach theirs.
+func checkReachable(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for at := dir; at != "/"; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o001 == 0 {
+			return fmt.Errorf("%w: the unprivileged users that commands run as cannot reach the state directory %s: chmod o+x %s, or name another directory",
+				backend.ErrInvalid, dir, at)
+		}
+	}
+	return nil
+}
