@@ -1,0 +1,74 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package provider registers what package resources holds under the name
+// "sandbox".
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/resources"
+)
+
+// Address is the provider's source address without a registry's host.
+const Address = "taskowned/sandbox"
+
+var (
+	_ provider.Provider              = (*sandboxProvider)(nil)
+	_ provider.ProviderWithFunctions = (*sandboxProvider)(nil)
+)
+
+type sandboxProvider struct {
+	version string
+	clock   clock.Clock
+	open    resources.Opener
+}
+
+// New returns a maker of providers that tell the time by clk and open
+// connections with open.
+func New(version string, clk clock.Clock, open resources.Opener) func() provider.Provider {
+	return func() provider.Provider {
+		return &sandboxProvider{version: version, clock: clk, open: open}
+	}
+}
+
+func (p *sandboxProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "sandbox"
+	resp.Version = p.version
+}
+
+func (p *sandboxProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Declares sandboxes in which code written by a model may run: where they live, " +
+			"what they may reach, how long they last, and who owns them.",
+	}
+}
+
+func (p *sandboxProvider) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	connections := resources.NewConnections(p.clock, p.open)
+	resp.ResourceData = connections
+	resp.DataSourceData = connections
+}
+
+func (p *sandboxProvider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		resources.NewConnectionResource,
+		resources.NewInstanceResource,
+	}
+}
+
+func (p *sandboxProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{}
+}
+
+func (p *sandboxProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{}
+}

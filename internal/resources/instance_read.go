@@ -1,0 +1,162 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// Read brings the state up to the truth and leaves a verdict for ModifyPlan.
+// It is the only place of this resource that judges by the clock. It writes
+// nothing to the backend.
+func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state instanceModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	remembered := recall(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	conn, err := r.connections.Open(state.ConnectionURI.ValueString())
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+		return
+	}
+	// Before anything is removed: the framework wants an identity then, too.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
+
+	attempt := fmt.Sprintf("Sandbox %s on %s cannot be read", state.Handle.ValueString(), conn.Location())
+	remembered.Identity, err = conn.Witness(ctx, remembered.Identity)
+	if err != nil {
+		addError(&resp.Diagnostics, attempt, err)
+		return
+	}
+	found, err := conn.Snapshot.Get(ctx, remembered.ref(state.Handle.ValueString()))
+	switch {
+	case errors.Is(err, backend.ErrNotFound), err == nil && found.State == sandbox.Ended:
+		r.warnGone(state, &resp.Diagnostics)
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		addError(&resp.Diagnostics, attempt, err)
+		return
+	case found.Problem != "":
+		resp.Diagnostics.AddError(attempt, found.Problem+
+			"\n\nThe sandbox is there and stays in the state. Repair or remove what is named above, then run again.")
+		return
+	}
+	remembered.Incarnation = found.Incarnation
+	state.follow(ctx, found, conn, &resp.Diagnostics)
+	remembered.Due = r.judge(state, found, conn)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// warnGone says why a sandbox leaves the state.
+func (r *instanceResource) warnGone(state instanceModel, diags *diag.Diagnostics) {
+	expiry := moment(state.ExpiresAt)
+	if !expiry.IsZero() && !r.connections.Clock.Now().Before(expiry) {
+		diags.AddWarning("Sandbox expired", fmt.Sprintf("Sandbox %s expired at %s and is gone.",
+			state.Handle.ValueString(), state.ExpiresAt.ValueString()))
+		return
+	}
+	diags.AddWarning("Sandbox ended early", fmt.Sprintf("Sandbox %s was to live until %s, but it is gone: "+
+		"it ended by itself, or somebody destroyed it.", state.Handle.ValueString(), state.ExpiresAt.ValueString()))
+}
+
+// judge decides what the next plan must do about a sandbox that is there.
+func (r *instanceResource) judge(state instanceModel, found sandbox.Sandbox, conn *Connection) due {
+	now, expiry := r.connections.Clock.Now(), endOf(found)
+	_, tearingDown := found.Tags[sandbox.TagTeardownAt]
+	before := duration(state.RenewBefore)
+	switch {
+	case found.State == sandbox.Failed, found.State == sandbox.Stopping, tearingDown:
+		return replacingDue
+	case !expiry.IsZero() && !now.Before(expiry):
+		return replacingDue
+	case !expiry.IsZero() && before > 0 && !now.Before(expiry.Add(-before)):
+		return renewalDue
+	case found.TagsKnown && (stamp{workdir: state.workdir(conn), deployment: conn.Deployment()}).damaged(found.Tags):
+		return repairDue
+	}
+	return nothingDue
+}
+
+// follow takes over what a read tells. What it does not tell stays as it was;
+// what means the same stays as it was written.
+func (m *instanceModel) follow(ctx context.Context, found sandbox.Sandbox, conn *Connection, diags *diag.Diagnostics) {
+	if m.CreatedAt.IsNull() {
+		m.CreatedAt = momentValue(found.CreatedAt)
+	}
+	if expiry := endOf(found); !expiry.IsZero() {
+		m.ExpiresAt = momentValue(expiry)
+	}
+	if m.Lifetime.IsNull() {
+		m.followImport(found, conn)
+	}
+	if !found.TagsKnown {
+		return
+	}
+	owner, owned := found.Tags[airflow.TagOwner]
+	m.Owner = types.StringPointerValue(pointerIf(owner, owned))
+	if policy, err := airflow.DecodeNetwork(found.Tags[airflow.TagNetwork]); err == nil {
+		was, _ := policyOf(ctx, m.NetworkPolicy, diags)
+		if !airflow.SameNetwork(was, policy) {
+			m.NetworkPolicy = policyObject(policy)
+		}
+	}
+	if !m.Tags.IsNull() {
+		m.Tags = stringsMap(stillThere(mapStrings(m.Tags), found.Tags))
+	}
+}
+
+// followImport takes over, on the first read after an import, what later belongs
+// to the configuration: the lifetime is what lies between the two dates, and
+// every tag that nobody else has reserved counts as the user's.
+func (m *instanceModel) followImport(found sandbox.Sandbox, conn *Connection) {
+	if created, expires := moment(m.CreatedAt), moment(m.ExpiresAt); !created.IsZero() && expires.After(created) {
+		m.Lifetime = timetypes.NewGoDurationValue(expires.Sub(created))
+	}
+	if dir := found.Tags[airflow.TagWorkdir]; dir != "" && dir != defaultWorkdir(conn) {
+		m.Workdir = types.StringValue(dir)
+	}
+	ours := map[string]string{}
+	for key, value := range found.Tags {
+		if !sandbox.ReservedTag(key) {
+			ours[key] = value
+		}
+	}
+	if len(ours) > 0 {
+		m.Tags = stringsMap(ours)
+	}
+}
+
+// stillThere is what is left of the user's tags: foreign ones are not ours to show.
+func stillThere(ours map[string]string, tags sandbox.Tags) map[string]string {
+	left := map[string]string{}
+	for key := range ours {
+		if value, ok := tags[key]; ok {
+			left[key] = value
+		}
+	}
+	return left
+}
+
+func pointerIf(s string, present bool) *string {
+	if !present {
+		return nil
+	}
+	return &s
+}

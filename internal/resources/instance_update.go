@@ -1,0 +1,144 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// Update changes a living sandbox: first what is enforced, then its end, then
+// the tags that tell of both. The state follows each step, so that it is true
+// wherever a step fails.
+func (r *instanceResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state instanceModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	remembered := recall(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	conn, _ := r.refuse(ctx, plan, &resp.Diagnostics)
+	timeout, d := plan.Timeouts.Update(ctx, defaultTimeout)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan}
+	err := u.run(ctx, remembered, r.connections.Clock.Now(), &resp.Diagnostics)
+	conn.Snapshot.Forget(u.ref)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &u.state)...)
+	if err != nil {
+		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not wholly updated", u.ref.Handle, conn.Location()), goneMeanwhile(err))
+		return
+	}
+	remembered.Due, remembered.Imported = nothingDue, false
+	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// update is one update under way: state is what is true so far.
+type update struct {
+	conn        *Connection
+	ref         sandbox.Ref
+	state, plan instanceModel
+}
+
+func (u *update) run(ctx context.Context, remembered memory, now time.Time, diags *diag.Diagnostics) error {
+	if _, err := u.conn.Witness(ctx, remembered.Identity); err != nil {
+		return err
+	}
+	if err := u.setNetwork(ctx, remembered.Due, diags); err != nil {
+		return err
+	}
+	if u.renewing(remembered.Due, now) {
+		if err := u.renew(ctx, now); err != nil {
+			return err
+		}
+	}
+	if err := u.writeTags(ctx, diags); err != nil {
+		return err
+	}
+	expires := u.state.ExpiresAt
+	u.state = u.plan
+	u.state.ExpiresAt = expires
+	return nil
+}
+
+// setNetwork enforces the planned policy where it differs or where the tag that
+// tells of it was damaged.
+func (u *update) setNetwork(ctx context.Context, due due, diags *diag.Diagnostics) error {
+	if samePolicy(u.state.NetworkPolicy, u.plan.NetworkPolicy) && due != repairDue {
+		return nil
+	}
+	editor, ok := u.conn.Backend.(backend.NetworkEditor)
+	if !ok {
+		return nil // the plan replaces then; only a tag is repaired
+	}
+	policy, _ := policyOf(ctx, u.plan.NetworkPolicy, diags)
+	if err := editor.SetNetwork(ctx, u.ref, policy); err != nil {
+		return fmt.Errorf("set the network policy: %w", err)
+	}
+	u.state.NetworkPolicy = u.plan.NetworkPolicy
+	return nil
+}
+
+// renewing reports whether the end must move: because Read said so, because it
+// has none, because the lifetime became longer, or because an earlier renewal is
+// due by now.
+func (u *update) renewing(due due, now time.Time) bool {
+	if due == renewalDue || u.state.ExpiresAt.IsNull() || duration(u.plan.Lifetime) > duration(u.state.Lifetime) {
+		return true
+	}
+	before := duration(u.plan.RenewBefore)
+	return before > duration(u.state.RenewBefore) && !now.Before(moment(u.state.ExpiresAt).Add(-before))
+}
+
+// renew moves the end to a whole lifetime from now, unless it is later already.
+func (u *update) renew(ctx context.Context, now time.Time) error {
+	until := now.Add(duration(u.plan.Lifetime)).Truncate(time.Second)
+	if !until.After(moment(u.state.ExpiresAt)) {
+		return nil
+	}
+	renewer, ok := u.conn.Backend.(backend.Renewer)
+	if !ok {
+		return fmt.Errorf("renew until %s: %w on this connection; replace the sandbox", until.Format(time.RFC3339), backend.ErrUnsupported)
+	}
+	ends, err := renewer.Renew(ctx, u.ref, until)
+	if err != nil {
+		return fmt.Errorf("renew until %s: %w", until.Format(time.RFC3339), err)
+	}
+	u.state.ExpiresAt = momentValue(end(until, ends))
+	return nil
+}
+
+// writeTags stamps the sandbox anew, in one write, or none where nothing differs.
+func (u *update) writeTags(ctx context.Context, diags *diag.Diagnostics) error {
+	next, formerly := u.plan.stamp(ctx, u.conn, moment(u.state.ExpiresAt), diags), mapStrings(u.state.Tags)
+	err := backend.EditTags(ctx, u.conn.Backend, u.ref, func(tags sandbox.Tags) { next.write(tags, formerly) })
+	if err != nil {
+		return err
+	}
+	u.state.Owner, u.state.Tags = u.plan.Owner, u.plan.Tags
+	return nil
+}
+
+// goneMeanwhile explains a not-found of an update: the plan saw the sandbox.
+func goneMeanwhile(err error) error {
+	if errors.Is(err, backend.ErrNotFound) {
+		return fmt.Errorf("the sandbox ended after the plan was made: %w. Plan again", err)
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// maxLifetime bounds every lifetime, whatever the backend: nothing is immortal,
+// and an expiry must stay readable to Airflow and to the janitor.
+const maxLifetime = 10 * 365 * 24 * time.Hour
+
+// rule is a string validator made of one Go function. The function is not asked
+// about null or unknown values; its error names the value and what to do.
+type rule struct {
+	what  string
+	check func(string) error
+}
+
+var _ validator.String = rule{}
+
+func check(what string, f func(string) error) rule { return rule{what: what, check: f} }
+
+func (r rule) Description(context.Context) string             { return "must be " + r.what }
+func (r rule) MarkdownDescription(ctx context.Context) string { return r.Description(ctx) }
+
+// ValidateString applies the rule.
+func (r rule) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if err := r.check(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not "+r.what, err.Error())
+	}
+}
+
+var (
+	isConnectionURI     = check("a connection URI", checkConnectionURI)
+	isLifetime          = check("a lifetime", checkLifetime)
+	isPositiveDuration  = check("a duration above zero", checkPositiveDuration)
+	isTagKey            = check("a tag key of your own", checkTagKey)
+	isWorkdir           = check("an absolute path inside the sandbox", checkWorkdir)
+	isAbsoluteDirectory = check("an absolute directory", checkAbsoluteDirectory)
+	isEnvKey            = check("the name of an environment variable", checkEnvKey)
+	isEnvValue          = check("the value of an environment variable", checkEnvValue)
+)
+
+func checkConnectionURI(uri string) error {
+	_, err := connect.Parse(uri)
+	return err
+}
+
+func checkLifetime(s string) error {
+	if err := checkPositiveDuration(s); err != nil {
+		return err
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > maxLifetime {
+		return fmt.Errorf("%s is longer than the %s that any sandbox may live; renew_before keeps one alive from apply to apply", s, maxLifetime)
+	}
+	return nil
+}
+
+// checkPositiveDuration leaves what is no duration at all to the attribute's type.
+func checkPositiveDuration(s string) error {
+	if d, err := time.ParseDuration(s); err == nil && d <= 0 {
+		return fmt.Errorf("%s is not above zero; write a duration such as 30m or 12h", s)
+	}
+	return nil
+}
+
+func checkTagKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("a tag key must not be empty")
+	case sandbox.ReservedTag(key):
+		return fmt.Errorf("the key %q is reserved: airflow_ belongs to Airflow and taskowned_ to this provider; choose another prefix", key)
+	}
+	return nil
+}
+
+func checkWorkdir(dir string) error {
+	if !path.IsAbs(dir) || path.Clean(dir) != dir {
+		return fmt.Errorf("%q must be absolute and without . or .. or a trailing slash, such as %s", dir, sandbox.DefaultWorkdir)
+	}
+	return nil
+}
+
+func checkAbsoluteDirectory(dir string) error {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+		return fmt.Errorf("%q must be absolute and without . or .. or a trailing slash, such as /var/lib/sandboxes; "+
+			"abspath(...) makes a relative path absolute", dir)
+	}
+	return nil
+}
+
+func checkEnvKey(key string) error {
+	if key == "" || strings.ContainsAny(key, "=\x00") {
+		return fmt.Errorf("%q must not be empty, and must not hold an equals sign or a NUL", key)
+	}
+	return nil
+}
+
+// checkEnvValue does not repeat the value, which may be a secret.
+func checkEnvValue(value string) error {
+	if strings.Contains(value, "\x00") {
+		return errors.New("the value holds a NUL, which no environment variable can")
+	}
+	return nil
+}
