@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/provider"
@@ -30,9 +29,6 @@ func main() {
 }
 
 func serve(debug bool) error {
-	open := func(c backend.Connection) (backend.Backend, error) {
-		return connect.Open(c, connect.Options{})
-	}
-	return providerserver.Serve(context.Background(), provider.New(version, clock.System(), open),
+	return providerserver.Serve(context.Background(), provider.New(version, clock.System(), connect.Options{}),
 		providerserver.ServeOpts{Address: "registry.example/" + provider.Address, Debug: debug, ProtocolVersion: 6})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/resources"
 )
 
@@ -29,14 +30,14 @@ var (
 type sandboxProvider struct {
 	version string
 	clock   clock.Clock
-	open    resources.Opener
+	options connect.Options
 }
 
 // New returns a maker of providers that tell the time by clk and open
-// connections with open.
-func New(version string, clk clock.Clock, open resources.Opener) func() provider.Provider {
+// connections with options.
+func New(version string, clk clock.Clock, options connect.Options) func() provider.Provider {
 	return func() provider.Provider {
-		return &sandboxProvider{version: version, clock: clk, open: open}
+		return &sandboxProvider{version: version, clock: clk, options: options}
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *sandboxProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 }
 
 func (p *sandboxProvider) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	connections := resources.NewConnections(p.clock, p.open)
+	connections := resources.NewConnections(p.clock, p.options)
 	resp.ResourceData = connections
 	resp.DataSourceData = connections
 }

@@ -20,28 +20,25 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 )
 
-// Opener opens a connection without I/O.
-type Opener func(backend.Connection) (backend.Backend, error)
-
 // Connections is what the provider hands to every resource and data source: the
 // clock, and each connection it has opened. It lives for one part of a run (a
 // plan, or an apply), so nothing it remembers can grow old.
 type Connections struct {
 	Clock clock.Clock
 
-	open   Opener
-	mu     sync.Mutex
-	opened map[string]*Connection // by canonical URI
-	places map[string]*place      // by location and credentials
+	options connect.Options
+	mu      sync.Mutex
+	opened  map[string]*Connection // by canonical URI
+	places  map[string]*place      // by location and credentials
 }
 
 // NewConnections returns a set in which nothing is open yet.
-func NewConnections(clk clock.Clock, open Opener) *Connections {
+func NewConnections(clk clock.Clock, options connect.Options) *Connections {
 	return &Connections{
-		Clock:  clk,
-		open:   open,
-		opened: map[string]*Connection{},
-		places: map[string]*place{},
+		Clock:   clk,
+		options: options,
+		opened:  map[string]*Connection{},
+		places:  map[string]*place{},
 	}
 }
 
@@ -75,7 +72,7 @@ func (c *Connections) Open(uri string) (*Connection, error) {
 	if known, ok := c.opened[parsed.String()]; ok {
 		return known, nil
 	}
-	b, err := c.open(parsed)
+	b, err := connect.Open(parsed, c.options)
 	if err != nil {
 		return nil, fmt.Errorf("open connection %s: %w", parsed, err)
 	}
