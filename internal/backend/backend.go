@@ -93,6 +93,9 @@ type (
 	// ImageBuilder makes an image, content-addressed: the same spec twice is
 	// one image. Progress goes to log.
 	ImageBuilder interface {
+		// RefuseImage lists what this backend cannot build, by attribute ("from",
+		// "dockerfile_commands"), without I/O; BuildImage refuses the same.
+		RefuseImage(ImageSpec) []Refusal
 		BuildImage(ctx context.Context, spec ImageSpec, log io.Writer) (reference string, err error)
 		// HasImage reports whether reference is there and usable.
 		HasImage(ctx context.Context, reference string) (bool, error)
