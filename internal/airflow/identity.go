@@ -48,20 +48,32 @@ func (t TaskInstance) Holder() string {
 // Airflow 3.3.2 applies to generated run ids too.
 var defaultRunID = regexp.MustCompile(`^[A-Za-z0-9_.~:+-]+$`)
 
-// DagRunOwner returns the owner of a Dag run. It refuses ids that Airflow does
-// not take. A deployment may loosen its pattern for run ids; the owner of such
-// a run is written as a plain string.
+// DagRunOwner returns the owner of a Dag run, or what CheckDagID or CheckRunID
+// has against it.
 func DagRunOwner(dagID, runID string) (string, error) {
-	if !isKey(dagID) {
-		return "", fmt.Errorf("%s cannot be a Dag id: it is 1 to %d letters, digits, underscores, dots and dashes", abbreviate(dagID), MaxIDLength)
-	}
-	switch {
-	case utf8.RuneCountInString(runID) > MaxIDLength:
-		return "", fmt.Errorf("a run id of %d characters is longer than Airflow's %d", utf8.RuneCountInString(runID), MaxIDLength)
-	case !defaultRunID.MatchString(runID) || strings.Contains(runID, ".."):
-		return "", fmt.Errorf("%q cannot be a run id: it is letters, digits and _ . ~ : + - without two dots in a row; if your deployment allows more, write the owner as a string", runID)
+	if err := errors.Join(CheckDagID(dagID), CheckRunID(runID)); err != nil {
+		return "", err
 	}
 	return DagRun{dagID, runID}.Owner(), nil
+}
+
+// CheckDagID refuses what Airflow does not take as a Dag id.
+func CheckDagID(id string) error {
+	if !isKey(id) {
+		return fmt.Errorf("%s cannot be a Dag id: it is 1 to %d letters, digits, underscores, dots and dashes", abbreviate(id), MaxIDLength)
+	}
+	return nil
+}
+
+// CheckRunID refuses what Airflow does not take as a run id by default. A
+// deployment may loosen its pattern; the owner of such a run is written as a
+// plain string.
+func CheckRunID(id string) error {
+	if utf8.RuneCountInString(id) > MaxIDLength || !defaultRunID.MatchString(id) || strings.Contains(id, "..") {
+		return fmt.Errorf("%s cannot be a run id: it is 1 to %d letters, digits and _ . ~ : + - without two dots in a row; "+
+			"if your deployment allows more, write the owner as a string", abbreviate(id), MaxIDLength)
+	}
+	return nil
 }
 
 // ParseOwner reads an owner as a Dag run. A run id may hold anything a
