@@ -2,49 +2,204 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package janitor looks at every connection, lets package verdict decide, and
-// acts: every destroy has a saved intent, a fresh agreeing read and a claim on
+// acts. Every destroy has a saved intent, a fresh agreeing read, and a claim on
 // the one document that is the fence between two janitors. A run that is killed
 // anywhere leaves nothing that the next one does not find.
 package janitor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"maps"
+	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
 
-var errTodo = errors.New("not written yet")
+// run is one run in progress.
+type run struct {
+	Options
+
+	id      string
+	started time.Time
+	stop    context.Context // ends when nothing new may be begun
+	calls   context.Context // outlives stop by StopGrace, for what is in flight
+
+	document Document
+	version  Version
+	places   []*place // as Connections
+}
+
+// place is one connection within a run.
+type place struct {
+	Connection
+
+	known  Scope // as it was remembered before this run
+	look   Look
+	facts  verdict.Facts
+	counts Counts
+	plan   verdict.Plan
+
+	marks   verdict.Marks // as they will be remembered
+	unasked verdict.Marks // those of what is to be asked, as they were before
+	chosen  []verdict.Verdict
+	actions []Action
+}
 
 // Plan looks at every connection and decides. It changes nothing, not even the
 // document, and another's live run does not stand in its way.
-func Plan(ctx context.Context, opts Options) (Result, error) { return Result{}, errTodo }
+func Plan(ctx context.Context, opts Options) (Result, error) {
+	r, done := begin(ctx, opts)
+	defer done()
+	if err := r.load(ctx); err != nil {
+		return Result{}, err
+	}
+	r.decide(ctx)
+	return r.result(), nil
+}
 
 // Sweep looks, decides and acts. An error means that the document could not be
 // read or claimed, and that nothing was touched; everything else is in the
 // Result. When ctx ends, nothing new is begun, calls in flight get StopGrace,
 // and the outcomes are saved.
-func Sweep(ctx context.Context, opts Options) (Result, error) { return Result{}, errTodo }
-
-// Explanation is everything that counts for and against one thing.
-type Explanation struct {
-	verdict.Explanation
-
-	Connection string `json:"connection"`
-	Scope      string `json:"scope"`
+func Sweep(ctx context.Context, opts Options) (Result, error) {
+	r, done := begin(ctx, opts)
+	defer done()
+	holder, err := r.claim(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if holder != nil {
+		return Result{RunID: r.id, Started: r.started, Ended: r.Clock.Now(), Acted: true, Busy: holder, Exit: ExitBusy}, nil
+	}
+	r.decide(ctx)
+	r.choose()
+	unsaved := r.saveIntents()
+	if unsaved == nil {
+		r.act()
+	} else {
+		r.postponeAll("the intents could not be saved: " + unsaved.Error())
+	}
+	r.confirm()
+	if err := r.saveOutcomes(); err != nil {
+		r.withdraw()
+		unsaved = errors.Join(unsaved, err)
+	}
+	result := r.result()
+	result.Acted = true
+	if unsaved != nil {
+		result.Unsaved = unsaved.Error()
+		result.Exit = result.exit()
+	}
+	return result, nil
 }
 
-// ErrNoSuchThing is Explain's and Retry's answer for a handle that is neither a
-// sandbox nor a leftover, and Retry's for one that has no mark.
-var ErrNoSuchThing = errors.New("no such sandbox or leftover")
-
-// Explain reads one sandbox or leftover of opts.Connections[connection name]
-// afresh and judges it. It changes nothing.
-func Explain(ctx context.Context, opts Options, connection, handle string) (Explanation, error) {
-	return Explanation{}, errTodo
+func begin(ctx context.Context, opts Options) (*run, func()) {
+	opts = opts.withDefaults()
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(opts.StopGrace, cancel) })
+	r := &run{
+		Options: opts,
+		id:      rand.Text(),
+		started: opts.Clock.Now(),
+		stop:    ctx,
+		calls:   calls,
+	}
+	r.Log = r.Log.With("run", r.id)
+	for _, c := range opts.Connections {
+		r.places = append(r.places, &place{Connection: c})
+	}
+	return r, func() { unhook(); cancel() }
 }
 
-// Retry releases what is quarantined or backing off under handle at the named
-// connection: the next run may ask again. It answers ErrNoSuchThing when nothing
-// is marked under that handle.
-func Retry(ctx context.Context, opts Options, connection, handle string) error { return errTodo }
+// decide looks at every place, each on its own, and judges what was seen.
+func (r *run) decide(ctx context.Context) {
+	r.lookAtAll(ctx)
+	for _, p := range r.places {
+		if p.look.Nothing {
+			p.marks = p.known.Marks
+			continue
+		}
+		policy := r.seen(&p.facts, p.Policy)
+		p.plan = verdict.Decide(p.facts, policy)
+		p.marks = verdict.Remember(p.facts, p.plan)
+		p.count()
+		for _, why := range p.plan.Refused {
+			r.Log.Warn("refused to touch anything", "connection", p.Name, "why", why)
+		}
+	}
+}
+
+// seen returns the policy to judge by. Only tests change anything here.
+func (r *run) seen(facts *verdict.Facts, policy verdict.Policy) verdict.Policy {
+	if r.blind != nil {
+		r.blind(facts, &policy)
+	}
+	return policy
+}
+
+// postponeAll puts off what was chosen and forgets that it was to be asked.
+func (r *run) postponeAll(why string) {
+	for _, p := range r.places {
+		for _, v := range p.chosen {
+			r.settle(p, v, Postponed, why)
+		}
+		p.chosen = nil
+	}
+}
+
+// withdraw takes back what may only be said once it is remembered as said.
+func (r *run) withdraw() {
+	for _, p := range r.places {
+		for i := range p.actions {
+			if a := &p.actions[i]; a.Result == Reclaimed {
+				a.Result, a.Detail = Asked, "it is absent, which the next run will confirm"
+			}
+		}
+	}
+}
+
+// load reads the document and what is known of every place.
+func (r *run) load(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
+	defer cancel()
+	document, version, err := r.Store.Load(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the janitor's document: %w", err)
+	case document.Schema > DocumentSchema:
+		return fmt.Errorf("the janitor's document has schema %d, and this program knows up to %d: use the newer program", document.Schema, DocumentSchema)
+	}
+	document.Schema = DocumentSchema
+	if document.Scopes == nil {
+		document.Scopes = make(map[string]Scope)
+	}
+	r.document, r.version = document, version
+	for _, p := range r.places {
+		if p.Backend != nil {
+			p.known = document.Scopes[p.Backend.Scope()]
+		}
+	}
+	return nil
+}
+
+// remember puts what is to be remembered of every place into a new document.
+func (r *run) remember() Document {
+	document := r.document
+	document.Scopes = maps.Clone(document.Scopes)
+	for _, p := range r.places {
+		if p.look.Nothing {
+			continue
+		}
+		scope := p.known
+		scope.LastLook = p.facts.Now
+		if p.look.Complete {
+			scope.LastComplete, scope.LastCount = p.facts.Now, p.facts.Listed
+		}
+		scope.Marks = maps.Clone(p.marks)
+		document.Scopes[p.Backend.Scope()] = scope
+	}
+	return document
+}

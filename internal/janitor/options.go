@@ -4,6 +4,7 @@
 package janitor
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -56,3 +57,16 @@ const (
 	DefaultStopGrace     = 25 * time.Second
 	DefaultParallel      = 8
 )
+
+func (o Options) withDefaults() Options {
+	o.DeletesPerRun = cmp.Or(o.DeletesPerRun, DefaultDeletesPerRun)
+	o.RunDeadline = min(cmp.Or(o.RunDeadline, DefaultRunDeadline), MaxRunDeadline)
+	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
+	o.ListTimeout = cmp.Or(o.ListTimeout, DefaultListTimeout)
+	o.StopGrace = cmp.Or(o.StopGrace, DefaultStopGrace)
+	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -79,6 +79,7 @@ type ActionResult string
 // The results of an action.
 const (
 	Reclaimed ActionResult = "reclaimed" // absent by id; said once
+	Vanished  ActionResult = "vanished"  // absent before it was ever asked to go
 	Asked     ActionResult = "asked"     // accepted, still there: the next run confirms
 	Spared    ActionResult = "spared"    // the fresh read contradicted the listing
 	Failed    ActionResult = "failed"

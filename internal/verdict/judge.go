@@ -4,45 +4,176 @@
 package verdict
 
 import (
+	"fmt"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// expired holds when the recorded expiry and the backend's own end are both
-// past: the later of the two counts, because either may have been moved.
-var expired = Rule{Reason: "expired"}
-
-var failedTeardown = Rule{Reason: "failed_teardown"}
-
-var orphanedWorkspace = Rule{Reason: "orphaned_workspace", Act: RemoveLeftover}
-
-// Explanation is a verdict with everything that counted for and against it.
-type Explanation struct {
-	Verdict
-
-	Protection string  `json:"protection"` // what protects it, or that nothing does
-	Checks     []Check `json:"checks"`     // one of each rule, in order of precedence
-}
-
-// Check is one rule's answer.
-type Check struct {
-	Reason   Reason     `json:"reason"`
-	Holds    Truth      `json:"holds"`
-	Mode     Mode       `json:"mode"`
-	Evidence []Evidence `json:"evidence,omitempty"`
-	Doubt    string     `json:"doubt,omitempty"`
-}
-
 // Judge decides about one subject: protection first, then the rules, then the
 // age of its mark. It judges the listing and the fresh read before acting alike.
-func Judge(s Subject, facts *Facts, policy Policy) Verdict { return Verdict{Key: s.Key()} }
+func Judge(s Subject, facts *Facts, policy Policy) Verdict {
+	v := Verdict{Key: s.Key()}
+	if s.Sandbox != nil {
+		v.Owner = s.Sandbox.Tags[airflow.TagOwner]
+	}
+	if why := policy.protection(s, facts.Now); why != "" {
+		v.Outcome, v.Doubt = Protected, why
+		return v
+	}
+	if outcome, why := bar(s); outcome != Alive {
+		v.Outcome, v.Doubt = outcome, why
+		return v
+	}
+	best := v
+	for _, rule := range rules {
+		if said := v.hear(rule, s, facts, policy); said.weight() > best.weight() {
+			best = said
+		}
+	}
+	return best
+}
 
-// Explain judges like Judge and tells what every rule said.
-func Explain(s Subject, facts *Facts, policy Policy) Explanation { return Explanation{} }
+// hear returns the verdict as it would be if rule were the only one.
+func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict {
+	finding, suspended := rule.ask(s, facts)
+	if finding.Holds == No {
+		return v
+	}
+	v.Reason, v.Act, v.Mode = rule.Reason, rule.Act, policy.mode(rule)
+	v.Dated, v.Since, v.Evidence, v.Doubt = !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
+	switch {
+	case suspended:
+		v.Outcome = Suspected
+		return v
+	case finding.Holds == Unknown:
+		v.Outcome = Unjudged
+		return v
+	}
+	return v.age(policy.grace(rule), facts, policy)
+}
 
-// Decide judges every subject and asks the breakers.
-func Decide(facts Facts, policy Policy) Plan { return Plan{} }
+// weight decides between the rules: one that may act now is heard before one
+// that must wait, and of equal ones the first in precedence.
+func (v Verdict) weight() int {
+	switch {
+	case v.Outcome == Alive:
+		return 0
+	case v.Outcome == Unjudged:
+		return 1
+	case v.Outcome == Suspected && v.Ripe.IsZero():
+		return 2
+	case v.Outcome != Condemned:
+		return 3
+	case v.Mode == Report:
+		return 4
+	}
+	return 5
+}
 
-// Remember returns the marks after a look and its plan.
-func Remember(facts Facts, plan Plan) Marks { return facts.Marks }
+// bar says what keeps a subject from every rule; Alive: nothing does.
+func bar(s Subject) (Outcome, string) {
+	if s.Leftover != nil {
+		if s.Leftover.Problem != "" {
+			return Unjudged, s.Leftover.Problem
+		}
+		return Alive, ""
+	}
+	switch box := s.Sandbox; {
+	case box.Problem != "":
+		return Unjudged, box.Problem
+	case box.State == sandbox.Ended:
+		return Ended, ""
+	case !box.TagsKnown:
+		return Unjudged, "the backend did not say which tags it has"
+	case !ours(box.Tags):
+		return Foreign, ""
+	}
+	return Alive, ""
+}
 
-var _ sandbox.Ref
+// ours reports whether Airflow or we made the sandbox. A name alone is no proof.
+func ours(tags sandbox.Tags) bool {
+	for _, key := range [...]string{
+		airflow.TagSandbox, airflow.TagExpiresAt,
+		sandbox.TagManagedBy, sandbox.TagAttempt, sandbox.TagTeardownAt,
+	} {
+		if _, ok := tags[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// ask applies the rule within its limits. suspended means that it would hold,
+// but something it needs is missing.
+func (r Rule) ask(s Subject, facts *Facts) (finding Finding, suspended bool) {
+	if !r.Managed && s.Sandbox != nil && s.Sandbox.Tags[sandbox.TagManagedBy] == sandbox.ManagedByTerraform {
+		return Finding{}, false
+	}
+	finding = r.Judge(s, facts)
+	if finding.Holds != Yes {
+		return finding, false
+	}
+	switch {
+	case r.Needs&Clock != 0 && facts.ClockDoubt != "":
+		finding.Doubt = facts.ClockDoubt
+	case r.Needs&Complete != 0 && !facts.Complete:
+		finding.Doubt = "the look was not complete"
+	default:
+		return finding, false
+	}
+	finding.Holds = Unknown
+	return finding, true
+}
+
+// age weighs the age of a proof, and what is remembered of its subject.
+func (v Verdict) age(grace time.Duration, facts *Facts, policy Policy) Verdict {
+	mark, marked := facts.Marks[v.Key]
+	agreed := marked && mark.Reason == v.Reason
+	v.Attempts, v.Error = mark.Attempts, mark.LastError
+	v.Ripe = v.Since.Add(grace)
+	if !v.Dated {
+		first := facts.Now
+		if agreed {
+			first = mark.First
+		}
+		v.Ripe = later(v.Ripe, first.Add(grace))
+	}
+	if marked {
+		v.Evidence = append(v.Evidence, Evidence{"looks before", fmt.Sprintf("%d since %s", mark.Looks, stamp(mark.First)), "janitor"})
+	}
+	restart := facts.restart(policy)
+	switch {
+	case mark.Attempts >= MaxAttempts:
+		v.Outcome = Quarantined
+	case restart != "":
+		v.Outcome, v.Doubt, v.Ripe = Suspected, restart, later(v.Ripe, facts.Now)
+	case facts.Now.Before(v.Ripe), !v.Dated && !(agreed && mark.Looks > 0):
+		v.Outcome = Suspected
+	case facts.Now.Before(mark.Next):
+		v.Outcome, v.Ripe = BackingOff, mark.Next
+	default:
+		v.Outcome = Condemned
+	}
+	return v
+}
+
+// clockTolerance is how far two clocks, or one before and after a correction,
+// may differ without meaning.
+const clockTolerance = time.Minute
+
+// restart says why this look can only mark, whatever the marks say: time itself
+// is in doubt. Empty: it is not.
+func (f *Facts) restart(policy Policy) string {
+	switch {
+	case f.LastLook.IsZero():
+		return "" // nothing is remembered, so that only dated proof can be ripe
+	case f.Now.Before(f.LastLook.Add(-clockTolerance)):
+		return fmt.Sprintf("the clock went back since the last look at %s, so this look only marks", stamp(f.LastLook))
+	case f.Now.Sub(f.LastLook) > policy.longGap():
+		return fmt.Sprintf("the last look was long ago, at %s, so this look only marks", stamp(f.LastLook))
+	}
+	return ""
+}

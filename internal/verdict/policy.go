@@ -45,6 +45,16 @@ func (p Policy) grace(r Rule) time.Duration {
 	return r.Grace
 }
 
+// SkewLimit is how far the backend's clock may be from ours: half of the
+// shortest grace, so that nothing goes before its time by either clock.
+func (p Policy) SkewLimit() time.Duration {
+	shortest := p.grace(rules[0])
+	for _, rule := range rules {
+		shortest = min(shortest, p.grace(rule))
+	}
+	return shortest / 2
+}
+
 func (p Policy) mode(r Rule) Mode {
 	mode, ok := p.Modes[r.Reason]
 	if !ok {

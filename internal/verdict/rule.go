@@ -25,6 +25,14 @@ const (
 	Yes
 )
 
+var truthNames = [...]string{"no", "unknown", "yes"}
+
+// String returns the truth's lower-case word.
+func (t Truth) String() string { return truthNames[t] }
+
+// MarshalText writes the truth as its word.
+func (t Truth) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Finding is what one rule says of one subject.
 type Finding struct {
 	Holds Truth

@@ -48,7 +48,8 @@ type Facts struct {
 	// Subjects may leave out what was judged Alive, Protected, Foreign or Ended,
 	// unless it has a mark.
 	Subjects  []Subject
-	Listed    int                 // sandboxes and leftovers that were seen, Subjects or not
+	Listed    int                 // sandboxes that were seen, Subjects or not
+	Leftovers int                 // leftovers that were seen
 	LastCount int                 // Listed of the last complete look
 	InUse     map[string]struct{} // host paths that listed sandboxes use
 	Marks     Marks

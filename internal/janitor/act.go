@@ -1,0 +1,195 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// Why something that was chosen is put off.
+const (
+	overCap      = "the run's limit of deletes is reached"
+	overDeadline = "the run's deadline is reached"
+	overStop     = "the run was stopped"
+)
+
+// act carries out what was chosen: each place on its own, each item alone.
+func (r *run) act() {
+	var group errgroup.Group
+	group.SetLimit(r.Parallel)
+	for _, p := range r.places {
+		if len(p.chosen) == 0 {
+			continue
+		}
+		group.Go(func() error {
+			for _, v := range p.chosen {
+				result, detail := r.reclaim(p, v)
+				r.settle(p, v, result, detail)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no item returns an error: each is settled on its own
+}
+
+// over says why nothing new may be begun; empty: it may.
+func (r *run) over() string {
+	switch {
+	case r.stop.Err() != nil:
+		return overStop
+	case r.Clock.Now().Sub(r.started) >= r.RunDeadline:
+		return overDeadline
+	}
+	return ""
+}
+
+// reclaim is one attempt: read it again, judge it again, ask once, read once.
+func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			result, detail = Failed, fmt.Sprintf("the backend panicked: %v", cause)
+		}
+	}()
+	if why := r.over(); why != "" {
+		return Postponed, why
+	}
+	subject, facts, err := r.read(p, v.Key)
+	switch {
+	case errors.Is(err, backend.ErrNotFound) && v.Attempts > 0:
+		return Reclaimed, ""
+	case errors.Is(err, backend.ErrNotFound):
+		return Vanished, ""
+	case err != nil:
+		return Failed, "read it again: " + err.Error()
+	}
+	policy := r.seen(&facts, p.Policy)
+	if now := verdict.Judge(subject, &facts, policy); now.Outcome != verdict.Condemned || now.Reason != v.Reason {
+		return Spared, contradiction(now)
+	}
+	if why := r.over(); why != "" {
+		return Postponed, why
+	}
+	asked := r.ask(p, subject)
+	_, _, err = r.read(p, v.Key)
+	switch {
+	case errors.Is(err, backend.ErrNotFound):
+		return Reclaimed, ""
+	case asked != nil:
+		return Failed, asked.Error()
+	}
+	return Asked, ""
+}
+
+// read is fresh within its time.
+func (r *run) read(p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+	timeout := r.CallTimeout
+	if key.Leftover {
+		timeout = r.ListTimeout
+	}
+	ctx, cancel := context.WithTimeout(r.calls, timeout)
+	defer cancel()
+	return r.fresh(ctx, p, key)
+}
+
+// ask asks the backend for the subject's end.
+func (r *run) ask(p *place, s verdict.Subject) error {
+	ctx, cancel := context.WithTimeout(r.calls, r.CallTimeout)
+	defer cancel()
+	if s.Sandbox != nil {
+		return p.Backend.Destroy(ctx, s.Sandbox.Ref)
+	}
+	leftovers, ok := p.Backend.(backend.Leftovers)
+	if !ok {
+		return fmt.Errorf("remove %s: %w", s.Leftover.Path, backend.ErrUnsupported)
+	}
+	return leftovers.Remove(ctx, *s.Leftover)
+}
+
+func contradiction(now verdict.Verdict) string {
+	detail := "read again, it is " + now.Outcome.String()
+	if now.Reason != "" {
+		detail += " (" + now.Reason.String() + ")"
+	}
+	if now.Doubt != "" {
+		detail += ": " + now.Doubt
+	}
+	return detail
+}
+
+// intend marks what is going to be asked.
+func (p *place) intend(v verdict.Verdict, now time.Time) {
+	if p.unasked == nil {
+		p.unasked = make(verdict.Marks)
+	}
+	mark := p.marks[v.Key]
+	p.unasked[v.Key] = mark
+	mark.Attempts++
+	mark.Asked, mark.Next, mark.LastError = now, now.Add(verdict.BackOff(mark.Attempts)), ""
+	p.marks[v.Key] = mark
+}
+
+// settle records what came of one attempt, and what is to be remembered of it.
+func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail string) {
+	mark := p.marks[v.Key]
+	attempt := mark.Attempts
+	switch result {
+	case Reclaimed, Vanished:
+		delete(p.marks, v.Key)
+	case Failed:
+		mark.LastError = detail
+		p.marks[v.Key] = mark
+	case Postponed, Spared:
+		if before, asked := p.unasked[v.Key]; asked {
+			p.marks[v.Key] = before
+		}
+		attempt = 0
+	case Asked:
+	}
+	p.actions = append(p.actions, Action{
+		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
+	})
+	level := slog.LevelInfo
+	if result == Postponed {
+		level = slog.LevelDebug
+	}
+	r.Log.Log(r.stop, level, string(result), "connection", p.Name, "handle", v.Handle, "reason", v.Reason, "attempt", attempt, "detail", detail)
+}
+
+// confirm reads by id what was asked to go before this run and is not listed
+// any more. Only then is it reclaimed.
+func (r *run) confirm() {
+	for _, p := range r.places {
+		if p.look.Nothing {
+			continue
+		}
+		for _, key := range p.unconfirmed() {
+			if r.over() != "" {
+				return
+			}
+			if r.isGone(p, key) {
+				r.settle(p, verdict.Verdict{Key: key, Reason: p.marks[key].Reason}, Reclaimed, "confirmed")
+			}
+		}
+	}
+}
+
+func (r *run) isGone(p *place, key verdict.Key) (gone bool) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.Log.Error("the backend panicked", "connection", p.Name, "handle", key.Handle, "cause", cause)
+			gone = false
+		}
+	}()
+	_, _, err := r.read(p, key)
+	return errors.Is(err, backend.ErrNotFound)
+}

@@ -1,0 +1,57 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"slices"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// queue is what one reason would take at one place, oldest first.
+type queue struct {
+	place    *place
+	verdicts []verdict.Verdict
+}
+
+// choose picks what this run attempts: in turn from every place and reason, the
+// one with the oldest first, so that none waits for another's backlog.
+func (r *run) choose() {
+	var queues []*queue
+	for _, p := range r.places {
+		queues = append(queues, p.queues()...)
+	}
+	slices.SortStableFunc(queues, func(a, b *queue) int {
+		return a.verdicts[0].Since.Compare(b.verdicts[0].Since)
+	})
+	left := r.DeletesPerRun
+	for len(queues) > 0 {
+		queues = slices.DeleteFunc(queues, func(q *queue) bool {
+			if left > 0 {
+				q.place.chosen = append(q.place.chosen, q.verdicts[0])
+				left--
+			} else {
+				r.settle(q.place, q.verdicts[0], Postponed, overCap)
+			}
+			q.verdicts = q.verdicts[1:]
+			return len(q.verdicts) == 0
+		})
+	}
+}
+
+// queues parts what is condemned by reason, in the plan's order.
+func (p *place) queues() []*queue {
+	byReason := make(map[verdict.Reason]*queue)
+	var queues []*queue
+	for _, v := range p.plan.Condemned() {
+		q := byReason[v.Reason]
+		if q == nil {
+			q = &queue{place: p}
+			byReason[v.Reason] = q
+			queues = append(queues, q)
+		}
+		q.verdicts = append(q.verdicts, v)
+	}
+	return queues
+}

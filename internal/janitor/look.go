@@ -1,0 +1,189 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// lookAtAll looks at every place, in parallel and independently: one that fails
+// or hangs says nothing about the others.
+func (r *run) lookAtAll(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(r.Parallel)
+	seen := make(map[string]string)
+	for _, p := range r.places {
+		if err := p.unfit(seen); err != nil {
+			p.look = Look{Error: err.Error(), Nothing: true, LastComplete: p.known.LastComplete}
+			continue
+		}
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, r.ListTimeout)
+			defer cancel()
+			began := r.Clock.Now()
+			var err error
+			p.facts, err = r.survey(ctx, p, p.lets)
+			p.look = Look{
+				Complete:     err == nil,
+				Took:         r.Clock.Now().Sub(began),
+				Nothing:      err != nil && p.facts.Listed == 0,
+				LastComplete: p.known.LastComplete,
+			}
+			if err != nil {
+				p.look.Error = err.Error()
+				r.Log.Warn("the look is not complete", "connection", p.Name, "error", err)
+				return nil
+			}
+			p.look.LastComplete = p.facts.Now
+			return nil
+		})
+	}
+	_ = group.Wait() // no look returns an error: each is kept with its place
+}
+
+// unfit says why a place cannot be looked at, of those that were seen before it.
+func (p *place) unfit(seen map[string]string) error {
+	if p.Backend == nil {
+		if p.OpenError == nil {
+			return errors.New("the connection was not opened")
+		}
+		return p.OpenError
+	}
+	scope := p.Backend.Scope()
+	if other, twice := seen[scope]; twice {
+		return fmt.Errorf("it is the same place as connection %s: remove one of the two", other)
+	}
+	seen[scope] = p.Name
+	return nil
+}
+
+// lets reports whether a subject is plainly nothing to remember: then it is
+// counted and let go, so that ten thousand of them take no memory.
+func (p *place) lets(v verdict.Verdict) bool {
+	if _, marked := p.known.Marks[v.Key]; marked {
+		return false
+	}
+	return p.counts.tally(v.Outcome)
+}
+
+// survey lists a place once, sandboxes first and then what they left behind.
+// Subjects of which letGo says so are left out of the facts. An error means
+// that the facts are not complete.
+func (r *run) survey(ctx context.Context, p *place, letGo func(verdict.Verdict) bool) (facts verdict.Facts, err error) {
+	facts = verdict.Facts{
+		Now:        r.Clock.Now(),
+		LastLook:   p.known.LastLook,
+		LastCount:  p.known.LastCount,
+		Marks:      p.known.Marks,
+		ServerEnds: p.Backend.Capabilities().ServerEnds,
+		Complete:   true, // the doubt of an early end comes last, and only weakens
+		InUse:      make(map[string]struct{}),
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("list: the backend panicked: %v", cause)
+		}
+		facts.Complete = err == nil
+		facts.ClockDoubt = clockDoubt(p)
+	}()
+	policy := r.seen(&facts, p.Policy)
+	consider := func(s verdict.Subject) {
+		if !letGo(verdict.Judge(s, &facts, policy)) {
+			facts.Subjects = append(facts.Subjects, s)
+		}
+	}
+	leftovers, leaves := p.Backend.(backend.Leftovers)
+	for box, err := range p.Backend.List(ctx) {
+		if err != nil {
+			return facts, fmt.Errorf("list sandboxes: %w", err)
+		}
+		facts.Listed++
+		if leaves {
+			for _, path := range box.Workspaces {
+				facts.InUse[path] = struct{}{}
+			}
+		}
+		consider(verdict.Subject{Sandbox: &box})
+	}
+	if !leaves {
+		return facts, nil
+	}
+	for left, err := range leftovers.Leftovers(ctx) {
+		if err != nil {
+			return facts, fmt.Errorf("list leftovers: %w", err)
+		}
+		facts.Leftovers++
+		consider(verdict.Subject{Leftover: &left})
+	}
+	return facts, nil
+}
+
+// clockDoubt compares the backend's clock with ours, where it has its own. Half
+// of the grace by which a date must be past is the most that may lie between.
+func clockDoubt(p *place) string {
+	server, ok := p.Backend.(backend.ServerClock)
+	if !ok {
+		return "" // it lives by this machine's clock
+	}
+	ahead, known := server.Ahead()
+	if !known {
+		return "the backend's clock is not known"
+	}
+	if limit := p.Policy.SkewLimit(); ahead.Abs() > limit {
+		return fmt.Sprintf("the backend's clock and ours are %s apart, and %s is the most at which a date can be believed: correct the clock of this machine", ahead.Abs().Round(time.Second), limit)
+	}
+	return ""
+}
+
+// fresh reads one subject again, and returns it with the facts of this moment.
+// The answer is ErrNotFound only where it is definitely gone.
+func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+	if key.Leftover {
+		return r.freshLeftover(ctx, p, key)
+	}
+	facts := p.facts
+	box, err := p.Backend.Get(ctx, key.Ref)
+	facts.Now, facts.LastLook = r.Clock.Now(), later(p.facts.Now, p.known.LastLook)
+	facts.ClockDoubt = clockDoubt(p)
+	if err != nil {
+		return verdict.Subject{}, facts, err
+	}
+	if box.State == sandbox.Ended {
+		return verdict.Subject{}, facts, backend.ErrNotFound
+	}
+	return verdict.Subject{Sandbox: &box}, facts, nil
+}
+
+// freshLeftover looks again at everything: whether a leftover is used shows
+// only in the sandboxes, and that it is gone only in a complete look.
+func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+	facts, err := r.survey(ctx, p, func(v verdict.Verdict) bool { return v.Key != key })
+	if err != nil {
+		return verdict.Subject{}, facts, err
+	}
+	facts.LastLook = later(p.facts.Now, p.known.LastLook)
+	switch {
+	case facts.Listed == 0 && p.facts.Listed > 0:
+		return verdict.Subject{}, facts, fmt.Errorf("%w: nothing is listed where there were %d a moment ago", backend.ErrUnavailable, p.facts.Listed)
+	case len(facts.Subjects) == 0:
+		return verdict.Subject{}, facts, backend.ErrNotFound
+	}
+	return facts.Subjects[0], facts, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

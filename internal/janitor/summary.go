@@ -1,0 +1,136 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"slices"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// unconfirmed are the marks of what was asked to go and was not seen by this
+// look, or only as something the backend remembers.
+func (p *place) unconfirmed() []verdict.Key {
+	if len(p.plan.Refused) > 0 {
+		return nil
+	}
+	there := make(map[verdict.Key]bool)
+	for _, v := range p.plan.Verdicts {
+		there[v.Key] = v.Outcome != verdict.Ended
+	}
+	var keys []verdict.Key
+	for key, mark := range p.marks {
+		if !mark.Asked.IsZero() && !there[key] {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, verdict.Key.Compare)
+	return keys
+}
+
+// tally counts an outcome that needs nothing further, and reports whether it is one.
+func (c *Counts) tally(outcome verdict.Outcome) bool {
+	switch outcome {
+	case verdict.Alive:
+		c.Alive++
+	case verdict.Ended:
+		c.Ended++
+	case verdict.Protected:
+		c.Protected++
+	case verdict.Foreign:
+		c.Foreign++
+	default:
+		return false
+	}
+	return true
+}
+
+// count adds the plan to what was counted while looking.
+func (p *place) count() {
+	c := &p.counts
+	c.Listed = p.facts.Listed + p.facts.Leftovers
+	for _, v := range p.plan.Verdicts {
+		switch {
+		case c.tally(v.Outcome):
+		case v.Outcome == verdict.Condemned && v.Mode == verdict.Enforce:
+			c.Reclaim++
+		case v.Outcome == verdict.Condemned:
+			c.Report++
+		case v.Outcome == verdict.Unjudged, v.Outcome == verdict.Quarantined:
+			c.NeedsYou++
+		default:
+			c.Later++
+		}
+	}
+}
+
+func (r *run) result() Result {
+	result := Result{
+		RunID:   r.id,
+		Started: r.started,
+		Ended:   r.Clock.Now(),
+		Stopped: r.stop.Err() != nil,
+	}
+	for _, p := range r.places {
+		result.Connections = append(result.Connections, p.result())
+	}
+	result.Exit = result.exit()
+	return result
+}
+
+func (p *place) result() ConnectionResult {
+	c := ConnectionResult{
+		Name:    p.Name,
+		Look:    p.look,
+		Counts:  p.counts,
+		Refused: p.plan.Refused,
+		Token:   p.plan.Token,
+		Actions: p.actions,
+	}
+	if p.Backend != nil {
+		c.Scope = p.Backend.Scope()
+	}
+	gone := make(map[verdict.Key]bool)
+	for _, a := range p.actions {
+		if a.Result == Reclaimed || a.Result == Vanished {
+			gone[a.Key] = true
+		}
+	}
+	for _, v := range p.plan.Verdicts {
+		if v.Outcome < verdict.Unjudged {
+			continue
+		}
+		c.Verdicts = append(c.Verdicts, v)
+		leaks := v.Outcome >= verdict.BackingOff && !gone[v.Key]
+		if leaks && (c.OldestLeak.IsZero() || v.Since.Before(c.OldestLeak)) {
+			c.OldestLeak = v.Since
+		}
+	}
+	return c
+}
+
+// exit is the worst that happened.
+func (r Result) exit() Exit {
+	unreadable, refused, partial := len(r.Connections) > 0, false, r.Stopped || r.Unsaved != ""
+	for _, c := range r.Connections {
+		unreadable = unreadable && c.Look.Nothing
+		refused = refused || len(c.Refused) > 0
+		partial = partial || !c.Look.Complete || c.Counts.NeedsYou > 0 || slices.ContainsFunc(c.Actions, Action.unfinished)
+	}
+	switch {
+	case unreadable:
+		return ExitUnreadable
+	case refused:
+		return ExitRefused
+	case partial:
+		return ExitPartial
+	}
+	return ExitClean
+}
+
+// unfinished reports whether the action is less than the run set out to do. The
+// cap is no failure: the next run goes on.
+func (a Action) unfinished() bool {
+	return a.Result == Failed || a.Result == Postponed && a.Detail != overCap
+}

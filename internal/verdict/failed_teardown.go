@@ -1,0 +1,49 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package verdict
+
+import (
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// failedTeardown holds where an end was asked for and did not come: our own
+// mark says so, or the backend has been stopping it, or calls it failed. The
+// grace counts from the request, not from any expiry.
+var failedTeardown = Rule{
+	Reason:  "failed_teardown",
+	Act:     Destroy,
+	Needs:   Clock,
+	Mode:    Enforce,
+	Grace:   15 * time.Minute,
+	Managed: true,
+	Judge:   judgeFailedTeardown,
+}
+
+func judgeFailedTeardown(s Subject, facts *Facts) Finding {
+	box := s.Sandbox
+	if box == nil {
+		return Finding{}
+	}
+	asked, doubt := readMoment(box, sandbox.TagTeardownAt, facts.Now)
+	switch {
+	case doubt != "":
+		return Finding{Holds: Unknown, Doubt: doubt}
+	case box.CreatedAt.IsZero() && !asked.IsZero():
+		return Finding{Holds: Unknown, Doubt: "the backend does not say when it was created, so the teardown mark cannot be checked"}
+	case !asked.IsZero():
+		return Finding{Holds: Yes, Since: asked, Evidence: []Evidence{
+			{"teardown asked", stamp(asked), "tag " + sandbox.TagTeardownAt},
+			{"state", box.State.String(), "backend"},
+		}}
+	case box.State != sandbox.Stopping && box.State != sandbox.Failed:
+		return Finding{}
+	case box.StateSince.IsZero():
+		return Finding{Holds: Unknown, Doubt: "it is " + box.State.String() + ", and the backend does not say since when"}
+	}
+	return Finding{Holds: Yes, Since: box.StateSince, Evidence: []Evidence{
+		{box.State.String() + " since", stamp(box.StateSince), "backend"},
+	}}
+}

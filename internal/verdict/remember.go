@@ -1,0 +1,73 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package verdict
+
+import "time"
+
+// maxBackOff is the longest wait between two attempts.
+const maxBackOff = 6 * time.Hour
+
+// BackOff is the wait after the given number of attempts: ten minutes after the
+// first, twice as long after each further one.
+func BackOff(attempts int) time.Duration {
+	wait := 10 * time.Minute
+	for range attempts - 1 {
+		wait = min(2*wait, maxBackOff)
+	}
+	return wait
+}
+
+// Remember returns the marks after a look and its plan: who was found to be a
+// suspect is marked, who was not is cleared, and where the look could not tell,
+// the mark stays as it was.
+func Remember(facts Facts, plan Plan) Marks {
+	marks := make(Marks)
+	blind := facts.emptied()
+	seen := make(map[Key]bool, len(plan.Verdicts))
+	for _, v := range plan.Verdicts {
+		seen[v.Key] = true
+		old, marked := facts.Marks[v.Key]
+		switch {
+		case blind || v.Outcome == Unjudged || v.Outcome == Suspected && v.Ripe.IsZero():
+			if marked {
+				marks[v.Key] = old
+			}
+		case v.Outcome >= Suspected:
+			marks[v.Key] = old.agree(v, facts)
+		case v.Outcome == Ended && !old.Asked.IsZero():
+			marks[v.Key] = old // its end was asked for, and is still to be confirmed
+		case marked && !facts.Complete:
+			marks[v.Key] = old.startOver(facts)
+		}
+	}
+	for key, mark := range facts.Marks {
+		// What was asked to go is forgotten only after a read by id.
+		absent := facts.Complete && !blind && mark.Asked.IsZero()
+		if !seen[key] && !absent {
+			marks[key] = mark
+		}
+	}
+	return marks
+}
+
+// agree counts one more look that saw the reason.
+func (m Mark) agree(v Verdict, facts Facts) Mark {
+	if m.Reason != v.Reason || v.Doubt != "" || m.First.After(facts.Now) {
+		m = m.startOver(facts)
+	}
+	m.Reason = v.Reason
+	if facts.Complete {
+		m.Looks++
+	}
+	return m
+}
+
+// startOver forgets since when the reason holds, but not what was asked.
+func (m Mark) startOver(facts Facts) Mark {
+	m.First, m.Looks = facts.Now, 0
+	if furthest := facts.Now.Add(maxBackOff); m.Next.After(furthest) {
+		m.Next = furthest
+	}
+	return m
+}
