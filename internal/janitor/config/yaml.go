@@ -71,10 +71,30 @@ func (d *document) decode(target any) error {
 	if d.body == nil {
 		return nil
 	}
+	if d.refuseTraps(d.body, nil); len(d.problems) > 0 {
+		return d.err()
+	}
 	if err := yaml.NodeToValue(d.body, target, yaml.Strict()); err != nil {
 		return d.locate(err, reflect.TypeOf(target).Elem())
 	}
 	return nil
+}
+
+// refuseTraps notes what the library reads otherwise than a person would: a key
+// without a value becomes zero, and a grace of nothing would be a grace of no
+// time at all. Anchors, aliases and tags are not needed here and could bring
+// the same in by another way.
+func (d *document) refuseTraps(node ast.Node, path []string) {
+	for key, value := range entries(node) {
+		at := append(slices.Clone(path), key.GetToken().Value)
+		switch value.Type() {
+		case ast.NullType:
+			d.problem(key.GetToken(), strings.Join(at, "."), "has no value; leave the key out instead")
+		case ast.AnchorType, ast.AliasType, ast.TagType:
+			d.problem(key.GetToken(), strings.Join(at, "."), "anchors, aliases and tags are not read here; write the value itself")
+		}
+		d.refuseTraps(value, at)
+	}
 }
 
 // locate turns the library's error into a Problem. root is the type that the
@@ -192,9 +212,6 @@ func first(node ast.Node) *token.Token {
 
 func entries(node ast.Node) func(yield func(key, value ast.Node) bool) {
 	return func(yield func(key, value ast.Node) bool) {
-		if anchor, ok := node.(*ast.AnchorNode); ok {
-			node = anchor.Value
-		}
 		m, ok := node.(ast.MapNode)
 		if !ok {
 			return
