@@ -1,0 +1,166 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+)
+
+// defaultMaxBytes bounds one copied file: 100 MiB.
+const defaultMaxBytes = 100 << 20
+
+func (a *app) cp() *cobra.Command {
+	var limit int64
+	cmd := &cobra.Command{
+		Use:   "cp CONNECTION SOURCE TARGET",
+		Short: "Copy one file into or out of a sandbox",
+		Long: `Copies one file. One of SOURCE and TARGET is HANDLE:PATH, the other a file of
+this host, or - for standard input or output. A file of this host whose name
+holds a colon is written with a slash before it, as in ./a:b. Nothing is left at
+the target when the copy fails.`,
+		Args: arguments("CONNECTION", "SOURCE", "TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit <= 0 {
+				return usage("--max-bytes must be more than 0")
+			}
+			source, target := parseEnd(args[1]), parseEnd(args[2])
+			if source.inside() == target.inside() {
+				return usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
+			}
+			p, err := open(args[0])
+			if err != nil {
+				return err
+			}
+			if source.inside() {
+				return a.copyOut(cmd, p, source, target.path, limit)
+			}
+			return a.copyIn(cmd, p, source.path, target, limit)
+		},
+	}
+	cmd.Flags().Int64Var(&limit, "max-bytes", defaultMaxBytes, "`BYTES` that the file may have at most")
+	return cmd
+}
+
+// end is one end of a copy: a path in a sandbox or, without a handle, on this host.
+type end struct{ handle, path string }
+
+func (e end) inside() bool { return e.handle != "" }
+
+// parseEnd takes what stands before a colon for a handle, unless it holds a slash.
+func parseEnd(arg string) end {
+	if handle, path, ok := strings.Cut(arg, ":"); ok && handle != "" && !strings.Contains(handle, "/") {
+		return end{handle, path}
+	}
+	return end{path: arg}
+}
+
+// copied is the JSON of cp.
+type copied struct {
+	Handle string `json:"handle"`
+	Source string `json:"source"`
+	Target string `json:"target"`
+	Bytes  int64  `json:"bytes"`
+}
+
+func (a *app) copyOut(cmd *cobra.Command, p place, source end, target string, limit int64) error {
+	s, err := p.find(cmd.Context(), source.handle)
+	if err != nil {
+		return err
+	}
+	read := func(w io.Writer) (int64, error) {
+		n, err := p.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
+		return n, p.at(s.Handle, err)
+	}
+	if target == "-" {
+		_, err := read(cmd.OutOrStdout())
+		return err
+	}
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		target = filepath.Join(target, path.Base(source.path))
+	}
+	n, err := replaceFile(target, read)
+	if err != nil {
+		return err
+	}
+	return a.printCopied(cmd, copied{s.Handle, source.path, target, n})
+}
+
+// replaceFile writes a file beside target and moves it there once it is whole.
+func replaceFile(target string, write func(io.Writer) (int64, error)) (n int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(target), ".sandbox-cp-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	n, err = write(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return n, err
+	}
+	return n, os.Rename(f.Name(), target)
+}
+
+func (a *app) copyIn(cmd *cobra.Command, p place, source string, target end, limit int64) error {
+	s, err := p.find(cmd.Context(), target.handle)
+	if err != nil {
+		return err
+	}
+	from := cmd.InOrStdin()
+	if source != "-" {
+		f, err := os.Open(source)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		from = f
+		if target.path == "" || strings.HasSuffix(target.path, "/") {
+			target.path += filepath.Base(source)
+		}
+	}
+	counted := &bounded{ctx: cmd.Context(), from: from, limit: limit}
+	if err := p.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
+		return p.at(s.Handle, err)
+	}
+	return a.printCopied(cmd, copied{s.Handle, source, target.path, counted.read})
+}
+
+// bounded reads up to limit bytes and fails for one more, or when ctx ends.
+type bounded struct {
+	ctx         context.Context
+	from        io.Reader
+	read, limit int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if err := context.Cause(b.ctx); err != nil {
+		return 0, err
+	}
+	n, err := b.from.Read(p)
+	if b.read += int64(n); b.read > b.limit {
+		return 0, fmt.Errorf("%w: more than %d bytes", backend.ErrTooLarge, b.limit)
+	}
+	return n, err
+}
+
+func (a *app) printCopied(cmd *cobra.Command, c copied) error {
+	if a.output == "json" {
+		return printJSON(cmd.OutOrStdout(), c)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "copied %d bytes to %s\n", c.Bytes, c.Target)
+	return err
+}

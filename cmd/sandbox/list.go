@@ -1,0 +1,61 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) list() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list CONNECTION",
+		Short: "List every sandbox of the place",
+		Args:  arguments("CONNECTION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := open(args[0])
+			if err != nil {
+				return err
+			}
+			listing := listing{Connection: p.uri, Complete: true, Sandboxes: []view{}}
+			var broken error
+			for s, err := range p.List(cmd.Context()) {
+				if err != nil {
+					listing.Complete, broken = false, fmt.Errorf("the list is incomplete: %w", err)
+					break
+				}
+				listing.Sandboxes = append(listing.Sandboxes, a.view(s))
+			}
+			if err := a.printListing(cmd, listing); err != nil {
+				return err
+			}
+			return p.at("", broken)
+		},
+	}
+}
+
+// listing is the JSON of list. What an incomplete one does not show may exist.
+type listing struct {
+	Connection string `json:"connection"`
+	Complete   bool   `json:"complete"`
+	Sandboxes  []view `json:"sandboxes"`
+}
+
+func (a *app) printListing(cmd *cobra.Command, l listing) error {
+	if a.output == "json" {
+		return printJSON(cmd.OutOrStdout(), l)
+	}
+	if len(l.Sandboxes) == 0 && !l.Complete {
+		return nil
+	}
+	now := a.clock.Now()
+	rows := [][]string{{"HANDLE", "STATE", "OWNER", "HOLDER", "ENDS", "CREATED"}}
+	for _, v := range l.Sandboxes {
+		rows = append(rows, []string{
+			cell(v.Handle), v.word(), cell(v.Owner), cell(v.Holder), until(v.end(), now), until(v.CreatedAt, now),
+		})
+	}
+	return table(cmd.OutOrStdout(), rows)
+}

@@ -1,0 +1,23 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+// Command sandbox is the hand tool for whoever looks after sandboxes: list,
+// show, exec, cp, release and rm, on any connection. It decides nothing by
+// itself and remembers nothing.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+var version = "dev" // set by the release build
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,85 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// place is an open connection.
+type place struct {
+	backend.Backend
+	uri string
+}
+
+func open(uri string) (place, error) {
+	conn, err := connect.Parse(uri)
+	if err != nil {
+		return place{}, usage("connection: %w", err)
+	}
+	b, err := connect.Open(conn, connect.Options{})
+	if err != nil {
+		return place{}, &located{fmt.Errorf("open %s: %w", conn, err), conn.String(), ""}
+	}
+	return place{b, conn.String()}, nil
+}
+
+// at says where err happened; nil stays nil.
+func (p place) at(handle string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &located{err, p.uri, handle}
+}
+
+// refuse is at for what we say, and not the backend.
+func (p place) refuse(attempt, handle string, err error) error {
+	return p.at(handle, fmt.Errorf("%s %s on %s: %w", attempt, handle, p.uri, err))
+}
+
+// find reads the sandbox whose handle is, or alone begins with, given.
+func (p place) find(ctx context.Context, given string) (sandbox.Sandbox, error) {
+	if given == "" {
+		return sandbox.Sandbox{}, usage("the handle is empty")
+	}
+	exact, err := p.Get(ctx, sandbox.Ref{Handle: given})
+	if err == nil {
+		return exact, nil
+	}
+	// An unreadable record can only be listed, and a beginning need not be well
+	// formed as a handle.
+	if !errors.Is(err, backend.ErrNotFound) && !errors.Is(err, backend.ErrInvalid) {
+		return sandbox.Sandbox{}, p.at(given, err)
+	}
+	var found []sandbox.Sandbox
+	for s, listErr := range p.List(ctx) {
+		if listErr != nil {
+			return sandbox.Sandbox{}, p.at(given, fmt.Errorf("%w; nor could others be looked through: %w", err, listErr))
+		}
+		if s.Handle == given {
+			return s, nil
+		}
+		if strings.HasPrefix(s.Handle, given) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return sandbox.Sandbox{}, p.at(given, err)
+	case 1:
+		return found[0], nil
+	}
+	handles := make([]string, len(found))
+	for i, s := range found {
+		handles[i] = s.Handle
+	}
+	return sandbox.Sandbox{}, usage("%q on %s may be any of %s", given, p.uri, strings.Join(handles, ", "))
+}
