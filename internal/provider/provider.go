@@ -62,14 +62,22 @@ func (p *sandboxProvider) Configure(_ context.Context, _ provider.ConfigureReque
 func (p *sandboxProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		resources.NewConnectionResource,
+		resources.NewImageResource,
+		resources.NewNetworkPolicyResource,
 		resources.NewInstanceResource,
 	}
 }
 
 func (p *sandboxProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{}
+	return []func() datasource.DataSource{
+		resources.NewInstanceDataSource,
+		resources.NewInstancesDataSource,
+	}
 }
 
 func (p *sandboxProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{}
+	return []func() function.Function{
+		resources.NewDagRunOwnerFunction,
+		resources.NewNetworkPolicyTagFunction,
+	}
 }
