@@ -111,7 +111,7 @@ func (f failure) print(w io.Writer, output string) {
 	switch {
 	case f.Message == "":
 	case output == "json":
-		printJSON(w, map[string]failure{"error": f})
+		_ = printJSON(w, map[string]failure{"error": f}) // nobody is left to tell
 	default:
 		fmt.Fprintf(w, "sandbox: %s\n", f.Message)
 		if f.Next != "" {

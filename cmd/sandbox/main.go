@@ -11,13 +11,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
 var version = "dev" // set by the release build
 
 func main() {
+	a := &app{clock: clock.System()}
+	root := a.root()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
+	code := a.run(ctx, root, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

@@ -30,9 +30,7 @@ exec has the status of its command, 124 when the time was up, and 125 when the
 command did not run or its end is not known.`
 
 // run is main without the process around it; it returns the exit status.
-func run(ctx context.Context, args []string) int {
-	a := &app{clock: clock.System()}
-	root := a.root()
+func (a *app) run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
