@@ -1,0 +1,191 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package backendtest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// everyByte is each byte value once, with the line ends in the middle.
+var everyByte = func() []byte {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	return all
+}()
+
+// ended is what is expected of a command.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// commands are run in the working directory of one sandbox, in this order.
+var commands = []struct {
+	name string
+	cmd  backend.Command
+	want ended
+}{
+	{"exit code 0", backend.Command{Argv: []string{"true"}}, ended{}},
+	{"a command that fails is a result", backend.Command{Argv: []string{"sh", "-c", "exit 3"}}, ended{code: 3}},
+	{"the highest exit code", backend.Command{Argv: []string{"sh", "-c", "exit 255"}}, ended{code: 255}},
+	{"streams are kept apart", backend.Command{Argv: []string{"sh", "-c", "echo out; echo err >&2"}},
+		ended{stdout: "out\n", stderr: "err\n"}},
+	{"the last line needs no end", backend.Command{Argv: []string{"printf", "a\nb"}}, ended{stdout: "a\nb"}},
+	{"arguments arrive byte for byte",
+		backend.Command{Argv: []string{"sh", "-c", `for a; do printf '<%s>' "$a"; done`, "sh", "", "a b", "-x", "$HOME", "'\"\\", "line\nline", "ä箱", "\xff"}},
+		ended{stdout: "<><a b><-x><$HOME><'\"\\><line\nline><ä箱><\xff>"}},
+	{"no standard input is an empty one", backend.Command{Argv: []string{"cat"}}, ended{}},
+	{"standard input arrives byte for byte", backend.Command{Argv: []string{"cat"}, Stdin: bytes.NewReader(everyByte)},
+		ended{stdout: string(everyByte)}},
+	{"standard input may be left unread",
+		backend.Command{Argv: []string{"echo", "done"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, ended{stdout: "done\n"}},
+	{"much standard input arrives whole",
+		backend.Command{Argv: []string{"sh", "-c", "wc -c | tr -d ' '"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, ended{stdout: "1048576\n"}},
+	{"environment arrives byte for byte",
+		backend.Command{Argv: []string{"sh", "-c", `printf '%s|%s|%s' "$A" "$B" "$EMPTY"`}, Env: map[string]string{"A": "x y", "B": "$A 'q' \n=ä", "EMPTY": ""}},
+		ended{stdout: "x y|$A 'q' \n=ä|"}},
+	{"the sandbox's environment is there", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}}, ended{stdout: "test"}},
+	{"the command's environment wins", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}, Env: map[string]string{"STAGE": "other"}},
+		ended{stdout: "other"}},
+	{"the caller's environment does not leak", backend.Command{Argv: []string{"sh", "-c", `printf %s "$TASKOWNED_CANARY"`}}, ended{}},
+	{"files stay between commands", backend.Command{Argv: []string{"sh", "-c", "mkdir -p kept && echo here > kept/file"}}, ended{}},
+	{"commands start in the working directory", backend.Command{Argv: []string{"cat", "kept/file"}}, ended{stdout: "here\n"}},
+}
+
+func testCommands(t *testing.T, p *place) {
+	t.Setenv("TASKOWNED_CANARY", "leaked")
+	spec := p.spec()
+	spec.Env = map[string]string{"STAGE": "test"}
+	made := p.createFrom(t, p.request(spec, nil))
+
+	for _, c := range commands {
+		t.Run(c.name, func(t *testing.T) {
+			got := p.exec(t, made.Ref, c.cmd)
+			if got.ExitCode != c.want.code || string(got.Stdout) != c.want.stdout || string(got.Stderr) != c.want.stderr {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, %q, %q",
+					got.ExitCode, got.Stdout, got.Stderr, c.want.code, c.want.stdout, c.want.stderr)
+			}
+			if got.TimedOut || got.Terminated || got.StdoutTruncated || got.StderrTruncated {
+				t.Errorf("flags of %+v, want none", got)
+			}
+		})
+	}
+	t.Run("a signal is 128 and its number", func(t *testing.T) {
+		got := p.exec(t, made.Ref, backend.Command{Argv: []string{"sh", "-c", "kill -9 $$"}})
+		if got.ExitCode != 128+9 || got.TimedOut || got.Terminated {
+			t.Errorf("exit code %d, timed out %v, terminated %v; want 137, false, false", got.ExitCode, got.TimedOut, got.Terminated)
+		}
+	})
+	t.Run("a program that does not exist is exit code 127", func(t *testing.T) {
+		for _, argv := range [][]string{{"no-such-program"}, {"/no/such/program", "x"}, {"sh", "-c", "no-such-program"}} {
+			if got := p.exec(t, made.Ref, backend.Command{Argv: argv}); got.ExitCode != 127 {
+				t.Errorf("%q: exit code %d, want 127", argv, got.ExitCode)
+			}
+		}
+	})
+	t.Run("a command can start elsewhere", func(t *testing.T) {
+		got := p.exec(t, made.Ref, backend.Command{Argv: []string{"cat", "file"}, Dir: p.in("kept")})
+		if string(got.Stdout) != "here\n" {
+			t.Errorf("cat file in %s printed %q, stderr %q", p.in("kept"), got.Stdout, got.Stderr)
+		}
+	})
+	t.Run("a command is not run where its directory is missing", func(t *testing.T) {
+		got, err := p.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"echo", "ran"}, Dir: p.in("missing"), Timeout: commandTimeout})
+		if err == nil && (got.ExitCode == 0 || len(got.Stdout) > 0) {
+			t.Errorf("exit code %d, stdout %q; want a failure", got.ExitCode, got.Stdout)
+		}
+	})
+	t.Run("a command without argv or timeout is invalid", func(t *testing.T) {
+		for _, cmd := range []backend.Command{{Timeout: commandTimeout}, {Argv: []string{"true"}}, {Argv: []string{"true"}, Timeout: -time.Second}} {
+			_, err := p.Exec(t.Context(), made.Ref, cmd)
+			wantError(t, fmt.Sprintf("Exec(%q) within %s", cmd.Argv, cmd.Timeout), err, backend.ErrInvalid)
+		}
+	})
+	t.Run("the tail of long output is kept and the cut is flagged", func(t *testing.T) { testLongOutput(t, p, made.Ref) })
+	t.Run("the whole process tree ends at the timeout", func(t *testing.T) { testTimeout(t, p, made.Ref) })
+	t.Run("output until the timeout is kept", func(t *testing.T) {
+		got := p.exec(t, made.Ref, backend.Command{Argv: []string{"sh", "-c", "echo before; sleep 300"}, Timeout: 2 * time.Second})
+		if !got.TimedOut || string(got.Stdout) != "before\n" {
+			t.Errorf("timed out %v, stdout %q; want true, %q", got.TimedOut, got.Stdout, "before\n")
+		}
+	})
+	t.Run("a timeout never outlasts the sandbox", func(t *testing.T) {
+		got, err := p.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: 1000 * time.Hour})
+		if err != nil {
+			wantError(t, "Exec", err, backend.ErrInvalid)
+		} else if got.AppliedTimeout <= 0 || got.AppliedTimeout > spec.Lifetime+clockSkew {
+			t.Errorf("applied timeout %s in a sandbox of %s", got.AppliedTimeout, spec.Lifetime)
+		}
+	})
+}
+
+func testLongOutput(t *testing.T, p *place, ref sandbox.Ref) {
+	var long bytes.Buffer
+	for i := 0; long.Len() < 200<<10; i++ {
+		fmt.Fprintf(&long, "line %d\n", i)
+	}
+	p.write(t, ref, p.in("long"), long.Bytes())
+	for _, limit := range []int{0, 1000, 1} {
+		kept := limit
+		if limit == 0 {
+			kept = backend.DefaultMaxOutput
+		}
+		got := p.exec(t, ref, backend.Command{Argv: []string{"sh", "-c", "cat long; cat long >&2"}, MaxOutput: limit})
+		for stream, out := range map[string][]byte{"stdout": got.Stdout, "stderr": got.Stderr} {
+			if len(out) > kept || len(out) < kept/2 || !bytes.HasSuffix(long.Bytes(), out) {
+				t.Errorf("%s, %d bytes asked for: %d bytes kept, ending in %q; want at most the tail", stream, kept, len(out), out[max(0, len(out)-20):])
+			}
+		}
+		if !got.StdoutTruncated || !got.StderrTruncated {
+			t.Errorf("%d bytes asked for: truncated %v, %v; want both", kept, got.StdoutTruncated, got.StderrTruncated)
+		}
+	}
+	got := p.exec(t, ref, backend.Command{Argv: []string{"cat", "long"}, MaxOutput: long.Len()})
+	if got.StdoutTruncated || !bytes.Equal(got.Stdout, long.Bytes()) {
+		t.Errorf("output of exactly the limit: truncated %v, %d bytes of %d", got.StdoutTruncated, len(got.Stdout), long.Len())
+	}
+}
+
+// stubborn starts a process in the background that writes on as long as it
+// lives: detached from its parents, in a session of its own where the image can
+// make one, deaf to what can be ignored.
+const stubborn = `
+beat='trap "" HUP INT TERM; while :; do echo x >> beat; sleep 0.1; done'
+session=$(command -v setsid || true)
+( $session sh -c "$beat" < /dev/null > /dev/null 2>&1 & )
+while [ ! -s beat ]; do sleep 0.1; done
+trap "" HUP INT TERM
+echo started
+while :; do sleep 1; done`
+
+func testTimeout(t *testing.T, p *place, ref sandbox.Ref) {
+	const timeout = 2 * time.Second
+	begun := clock.System().Now()
+	got := p.exec(t, ref, backend.Command{Argv: []string{"sh", "-c", stubborn}, Timeout: timeout})
+	took := clock.System().Now().Sub(begun)
+
+	if !got.TimedOut || got.ExitCode != -1 || !strings.HasPrefix(string(got.Stdout), "started") {
+		t.Errorf("timed out %v, exit code %d, stdout %q; want true, -1, started", got.TimedOut, got.ExitCode, got.Stdout)
+	}
+	if took < timeout || took > timeout+slack {
+		t.Errorf("took %s, want %s and at most %s more", took, timeout, slack)
+	}
+	if got.Terminated {
+		t.Fatal("the sandbox did not outlive the command")
+	}
+	const size = "wc -c < beat"
+	if first, second := p.sh(t, ref, size), p.sh(t, ref, "sleep 1; "+size); first != second {
+		t.Errorf("a process of the tree still writes: %s bytes, then %s", strings.TrimSpace(first), strings.TrimSpace(second))
+	}
+}

@@ -1,0 +1,344 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package backendtest_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// reference is a vendor package as it should be, over server; flaw makes it one
+// as it should not.
+type reference struct {
+	server *server
+	caller *backend.Caller
+	name   string
+	flaw   flaw
+}
+
+func (r *reference) Scope() string { return "reference " + r.name }
+
+func (r *reference) Capabilities() backend.Capabilities {
+	return backend.Capabilities{
+		OpenNetwork: true, BlockNetwork: true, AllowHostnames: true,
+		LifetimeMin: time.Minute, LifetimeMax: 24 * time.Hour, ServerEnds: true,
+		Identity: true, Tags: backend.TagsEditable, DefaultWorkdir: sandbox.DefaultWorkdir,
+		FindLag: findLag, WaitGoneTimeout: 5 * time.Second,
+	}
+}
+
+func (r *reference) Refuse(spec sandbox.Spec) []backend.Refusal {
+	var refusals []backend.Refusal
+	refuse := func(asked bool, attribute, reason string) {
+		if asked {
+			refusals = append(refusals, backend.Refusal{Attribute: attribute, Reason: reason})
+		}
+	}
+	caps := r.Capabilities()
+	refuse(len(spec.Network.AllowEgressToCIDRs) > 0, "network_policy", "address ranges cannot be allowed")
+	refuse(spec.Lifetime < caps.LifetimeMin, "lifetime", "the shortest is "+caps.LifetimeMin.String())
+	refuse(spec.Lifetime > caps.LifetimeMax, "lifetime", "the longest is "+caps.LifetimeMax.String())
+	refuse(spec.IdleTimeout != 0, "idle_timeout", "there is none")
+	refuse(spec.GPU != "" && r.flaw != acceptsSilently, "gpu", "there is none")
+	refuse(spec.Region != "", "region", "there is one only")
+	refuse(spec.Cloud != "", "cloud", "there is one only")
+	return refusals
+}
+
+func (r *reference) Prepare(context.Context) error { return nil }
+
+func (r *reference) Check(ctx context.Context) (backend.Status, error) {
+	status := backend.Status{Identity: "account of " + r.name, Version: "1"}
+	if r.flaw == identityChanges {
+		status.Identity = sandbox.NewMark()
+	}
+	return status, r.read(ctx, "check", func() error { return nil })
+}
+
+// read is an idempotent call, write is none. Both hold the server's lock.
+func (r *reference) read(ctx context.Context, verb string, do func() error) error {
+	return r.call(ctx, backend.Call{Verb: verb, Idempotent: true}, do)
+}
+
+func (r *reference) call(ctx context.Context, call backend.Call, do func() error) error {
+	err := r.caller.Do(ctx, call, func(ctx context.Context) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.server.mu.Lock()
+		defer r.server.mu.Unlock()
+		return do()
+	})
+	if r.flaw == everyErrorIsGone && err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrNotFound, err)
+	}
+	return err
+}
+
+func (r *reference) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		for after := ""; ; {
+			var page []sandbox.Sandbox
+			err := r.caller.Do(ctx, backend.Call{Verb: "list", Idempotent: true}, func(ctx context.Context) error {
+				page = r.server.page(after)
+				return ctx.Err()
+			})
+			switch {
+			case err != nil && r.flaw == listStopsEarly && after != "":
+				return
+			case err != nil:
+				yield(sandbox.Sandbox{}, err)
+				return
+			case len(page) == 0:
+				return
+			}
+			for _, s := range page {
+				if !yield(s, nil) {
+					return
+				}
+				if r.flaw == listRepeats && !yield(s, nil) {
+					return
+				}
+			}
+			after = page[len(page)-1].Handle
+			if r.flaw == listIsOnePage {
+				return
+			}
+		}
+	}
+}
+
+func (r *reference) Get(ctx context.Context, ref sandbox.Ref) (found sandbox.Sandbox, err error) {
+	err = r.read(ctx, "get", func() error {
+		rec, err := r.server.at(ref)
+		switch {
+		case errors.Is(err, backend.ErrConflict) && r.flaw != ignoresIncarnation:
+			return fmt.Errorf("%w: %v", backend.ErrNotFound, err)
+		case errors.Is(err, backend.ErrConflict):
+			rec = r.server.records[ref.Handle]
+		case err != nil:
+			return err
+		}
+		found = rec.view()
+		return nil
+	})
+	return found, err
+}
+
+func (r *reference) Find(ctx context.Context, mark string) (found []sandbox.Sandbox, err error) {
+	err = r.caller.Do(ctx, backend.Call{Verb: "find", Idempotent: true}, func(ctx context.Context) error {
+		found = r.server.named(sandbox.Name(mark))
+		if r.flaw == findsNothing {
+			found = nil
+		}
+		return ctx.Err()
+	})
+	return found, err
+}
+
+func (r *reference) Create(ctx context.Context, req backend.Request) (made sandbox.Sandbox, err error) {
+	if err := backend.Refused(r.Refuse(req.Spec)); err != nil {
+		if r.flaw == refusalLeavesOne {
+			_, _ = r.server.create(req)
+		}
+		return sandbox.Sandbox{}, err
+	}
+	if err := storable(req.Tags); err != nil && r.flaw != altersTags {
+		return sandbox.Sandbox{}, err
+	}
+	if r.flaw == altersTags {
+		req.Tags = cleaned(req.Tags)
+	}
+	if err := r.read(ctx, "image", func() error { return nil }); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	call := backend.Call{Verb: "create", Idempotent: r.flaw == retriesCreate}
+	err = r.caller.Do(ctx, call, func(ctx context.Context) error {
+		if ctx.Err() != nil {
+			time.AfterFunc(createGoesOn, func() { _, _ = r.server.create(req) })
+			return ctx.Err()
+		}
+		made, err = r.server.create(req)
+		return err
+	})
+	if err != nil {
+		if r.flaw == hidesLostReply && errors.Is(err, backend.ErrUnknownOutcome) {
+			err = errors.New("connection reset")
+		}
+		return sandbox.Sandbox{}, err
+	}
+	made, err = r.Get(ctx, made.Ref)
+	if err != nil && r.flaw != hidesLostReply {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknownOutcome, err)
+	}
+	return made, err
+}
+
+// storable says what the server cannot store.
+func storable(tags sandbox.Tags) error {
+	for key, value := range tags {
+		if !utf8.ValidString(key+value) || strings.ContainsRune(key+value, 0) || key == "" || len(value) > 5000 {
+			return fmt.Errorf("tag %q: %w", key, backend.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+func cleaned(tags sandbox.Tags) sandbox.Tags {
+	clean := make(sandbox.Tags)
+	for key, value := range tags {
+		clean[strings.ToValidUTF8(key, "?")] = strings.ToValidUTF8(value, "?")
+	}
+	return clean
+}
+
+func (r *reference) SetTags(ctx context.Context, ref sandbox.Ref, tags sandbox.Tags) error {
+	if err := storable(tags); err != nil {
+		return err
+	}
+	return r.read(ctx, "tag", func() error {
+		rec, err := r.server.usable(ref)
+		if err != nil {
+			return err
+		}
+		switch r.flaw {
+		case mergesTags:
+			maps.Copy(rec.Tags, tags)
+		case dropsForeignTags:
+			rec.Tags = maps.Collect(func(yield func(string, string) bool) {
+				for key, value := range tags {
+					if sandbox.ReservedTag(key) && !yield(key, value) {
+						return
+					}
+				}
+			})
+		default:
+			rec.Tags = tags.Clone()
+		}
+		return nil
+	})
+}
+
+func (r *reference) Destroy(ctx context.Context, ref sandbox.Ref) error {
+	return r.read(ctx, "destroy", func() error {
+		rec, err := r.server.at(ref)
+		switch {
+		case errors.Is(err, backend.ErrNotFound) && r.flaw != secondDestroyFails:
+			return nil
+		case err != nil:
+			return err
+		case r.flaw == neverDestroys:
+			return nil
+		case rec.asked.IsZero():
+			rec.asked = r.server.now()
+		}
+		return nil
+	})
+}
+
+func (r *reference) Renew(ctx context.Context, ref sandbox.Ref, until time.Time) (ends time.Time, err error) {
+	err = r.read(ctx, "renew", func() error {
+		rec, err := r.server.usable(ref)
+		if err != nil {
+			return err
+		}
+		if until.After(rec.ServerEnds) || r.flaw == renewalShortens {
+			rec.ServerEnds = until
+		}
+		ends = rec.ServerEnds
+		return nil
+	})
+	return ends, err
+}
+
+func (r *reference) Network(ctx context.Context, ref sandbox.Ref) (policy sandbox.NetworkPolicy, trusted bool, err error) {
+	err = r.read(ctx, "network", func() error {
+		rec, err := r.server.usable(ref)
+		if err == nil {
+			policy = rec.spec.Network
+		}
+		return err
+	})
+	return policy, true, err
+}
+
+func (r *reference) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox.NetworkPolicy) error {
+	return r.read(ctx, "network", func() error {
+		rec, err := r.server.usable(ref)
+		if err == nil && r.flaw != keepsNetwork {
+			rec.spec.Network = policy
+		}
+		return err
+	})
+}
+
+func (r *reference) BuildImage(ctx context.Context, spec backend.ImageSpec, _ io.Writer) (reference string, err error) {
+	if spec.From != "base" {
+		return "", fmt.Errorf("%w: no image %q", backend.ErrInvalid, spec.From)
+	}
+	reference = fmt.Sprintf("im-%x", sha256.Sum256([]byte(spec.From+strings.Join(spec.Commands, "\n"))))
+	if r.flaw == buildsAnew {
+		reference += sandbox.NewMark()
+	}
+	return reference, r.read(ctx, "build", func() error { r.server.images[reference] = true; return nil })
+}
+
+func (r *reference) HasImage(ctx context.Context, reference string) (has bool, err error) {
+	err = r.read(ctx, "image", func() error { has = r.server.images[reference]; return nil })
+	return has, err
+}
+
+func (r *reference) DeleteImage(ctx context.Context, reference string) error {
+	return r.read(ctx, "delete image", func() error {
+		for _, rec := range r.server.records {
+			if rec.spec.Image == reference && r.flaw != deletesUsedImage {
+				return fmt.Errorf("%w: %s uses it", backend.ErrConflict, rec.Handle)
+			}
+		}
+		delete(r.server.images, reference)
+		return nil
+	})
+}
+
+func (r *reference) Leftovers(ctx context.Context) iter.Seq2[sandbox.Leftover, error] {
+	return func(yield func(sandbox.Leftover, error) bool) {
+		var all []sandbox.Leftover
+		err := r.read(ctx, "leftovers", func() error {
+			all = slices.SortedFunc(maps.Values(r.server.leftovers), func(a, b sandbox.Leftover) int { return cmp.Compare(a.Handle, b.Handle) })
+			return nil
+		})
+		for _, l := range all {
+			if !yield(l, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(sandbox.Leftover{}, err)
+		}
+	}
+}
+
+func (r *reference) Remove(ctx context.Context, l sandbox.Leftover) error {
+	return r.read(ctx, "remove", func() error {
+		there, ok := r.server.leftovers[l.Handle]
+		if ok && there.Incarnation != l.Incarnation && r.flaw != removesAnything {
+			return fmt.Errorf("%w: another leftover", backend.ErrConflict)
+		}
+		delete(r.server.leftovers, l.Handle)
+		return nil
+	})
+}
