@@ -1,0 +1,213 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
+	"github.com/taskowned/terraform-provider-sandbox/internal/provider"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// world is one state directory on this host, the provider's clock, and a place
+// for faults. Terraform, the provider and the backend are the real ones.
+type world struct {
+	t      *testing.T
+	dir    string
+	clock  *clock.Fake
+	caller *backend.Caller
+
+	mu    sync.Mutex
+	fault func(ctx context.Context, call backend.Call) error
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	above := t.TempDir()
+	// Where root runs the tests, the users of sandboxes must reach theirs.
+	for _, dir := range []string{above, filepath.Dir(above)} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, dir: filepath.Join(above, "state"), clock: clock.NewFake(clock.System().Now())}
+	w.caller = &backend.Caller{MaxRetries: -1, Intercept: w.intercept}
+	return w
+}
+
+func (w *world) uri() string { return "local://" + w.dir }
+
+func (w *world) options() connect.Options { return connect.Options{Caller: w.caller} }
+
+func (w *world) intercept(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
+	w.mu.Lock()
+	fault := w.fault
+	w.mu.Unlock()
+	if fault != nil {
+		if err := fault(ctx, call); err != nil {
+			return err
+		}
+	}
+	return attempt(ctx)
+}
+
+// failing makes every call of the verb fail from now on; an empty verb ends it.
+func (w *world) failing(verb string) func() {
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fault = func(_ context.Context, call backend.Call) error {
+			if call.Verb == verb {
+				return errors.New("the disk said no")
+			}
+			return nil
+		}
+	}
+}
+
+func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"sandbox": providerserver.NewProtocol6WithError(provider.New("test", w.clock, w.options())()),
+	}
+}
+
+// run goes through the steps, destroys what is left, and demands that nothing is.
+func (w *world) run(steps ...resource.TestStep) {
+	w.t.Helper()
+	resource.UnitTest(w.t, resource.TestCase{
+		ProtoV6ProviderFactories: w.factories(),
+		Steps:                    steps,
+		CheckDestroy: func(*terraform.State) error {
+			if _, err := os.Stat(w.dir); errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			if left := w.sandboxes(); len(left) > 0 {
+				return fmt.Errorf("%d sandboxes are left: %v", len(left), left)
+			}
+			return nil
+		},
+	})
+}
+
+// instance is the configuration of sandbox_instance.it with an hour to live,
+// and what else it has.
+func (w *world) instance(attributes ...string) string {
+	return fmt.Sprintf(`
+resource "sandbox_instance" "it" {
+  connection_uri = %q
+  lifetime       = "1h"
+  %s
+}`, w.uri(), strings.Join(attributes, "\n  "))
+}
+
+// backend looks at the same place past the provider and its faults.
+func (w *world) backend() backend.Backend {
+	w.t.Helper()
+	conn, err := connect.Parse(w.uri())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := connect.Open(conn, connect.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+func (w *world) sandboxes() []sandbox.Sandbox {
+	w.t.Helper()
+	var all []sandbox.Sandbox
+	for s, err := range w.backend().List(w.t.Context()) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// only is the one sandbox that there is.
+func (w *world) only() sandbox.Sandbox {
+	w.t.Helper()
+	all := w.sandboxes()
+	if len(all) != 1 {
+		w.t.Fatalf("there are %d sandboxes, want 1: %v", len(all), all)
+	}
+	return all[0]
+}
+
+// retag changes the tags of the only sandbox behind Terraform's back.
+func (w *world) retag(edit func(sandbox.Tags)) func() {
+	return func() {
+		w.t.Helper()
+		if err := backend.EditTags(w.t.Context(), w.backend(), w.only().Ref, edit); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// tagged checks tags of the only sandbox: a nil value means that there is none.
+func (w *world) tagged(want map[string]any) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		var wrong []error
+		tags := w.only().Tags
+		for key, value := range want {
+			got, there := tags[key]
+			switch {
+			case value == nil && there:
+				wrong = append(wrong, fmt.Errorf("tag %s is %q, want none", key, got))
+			case value != nil && (!there || got != value):
+				wrong = append(wrong, fmt.Errorf("tag %s is %q (%t), want %q", key, got, there, value))
+			}
+		}
+		return errors.Join(wrong...)
+	}
+}
+
+// envOf checks the environment the only sandbox was born with, in its record.
+func (w *world) envOf(want map[string]string) error {
+	data, err := os.ReadFile(filepath.Join(w.dir, "sandboxes", w.only().Handle, "meta.json"))
+	if err != nil {
+		return err
+	}
+	var record struct{ Env map[string]string }
+	if err := json.Unmarshal(data, &record); err != nil {
+		return err
+	}
+	if !maps.Equal(record.Env, want) {
+		return fmt.Errorf("the environment is %v, want %v", record.Env, want)
+	}
+	return nil
+}
+
+func unchangedCounts(before, after map[string]int, verbs ...string) error {
+	var wrong []error
+	for _, verb := range verbs {
+		if before[verb] != after[verb] {
+			wrong = append(wrong, fmt.Errorf("%s was called %d times", verb, after[verb]-before[verb]))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
