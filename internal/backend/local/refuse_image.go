@@ -17,9 +17,9 @@ import (
 // Dockerfile or reads a registry.
 func (h *host) RefuseImage(spec backend.ImageSpec) []backend.Refusal {
 	var refusals []backend.Refusal
-	if !filepath.IsAbs(spec.From) || strings.ContainsRune(spec.From, 0) {
+	if spec.From != hostImage && (!filepath.IsAbs(spec.From) || strings.ContainsRune(spec.From, 0)) {
 		refusals = append(refusals, backend.Refusal{Attribute: "from", Reason: fmt.Sprintf(
-			"%q is not the absolute path of a root file system, a directory or a tarball; a registry cannot be read on this host", spec.From)})
+			"%q is neither %q nor the absolute path of a root file system, a directory or a tarball; a registry cannot be read on this host", spec.From, hostImage)})
 	}
 	if len(spec.Commands) > 0 {
 		refusals = append(refusals, backend.Refusal{Attribute: "dockerfile_commands",
