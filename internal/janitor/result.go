@@ -53,7 +53,7 @@ type ConnectionResult struct {
 // Look is how one connection was looked at.
 type Look struct {
 	Complete     bool          `json:"complete"`
-	Took         time.Duration `json:"took"`
+	Took         time.Duration `json:"took_nanoseconds"`
 	Error        string        `json:"error,omitempty"` // why it is not complete
 	Nothing      bool          `json:"nothing"`         // not one record could be read
 	LastComplete time.Time     `json:"last_complete,omitzero"`

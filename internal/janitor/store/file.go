@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package store keeps what the janitor remembers between runs: one small JSON
-// document, in a directory or in memory, and beside it a journal that tells
-// people what was done.
+// document in a directory, and beside it a journal that tells people what was
+// done.
 package store
 
 import (

@@ -66,7 +66,7 @@ func save(t *testing.T, s janitor.Store, doc janitor.Document, old janitor.Versi
 
 func TestStoresReturnWhatWasSavedAndRefuseStaleSaves(t *testing.T) {
 	file, _ := open(filepath.Join(t.TempDir(), "deep", "state"))
-	for name, s := range map[string]janitor.Store{"file": file, "memory": &store.Memory{}} {
+	for name, s := range map[string]janitor.Store{"file": file, "memory": janitor.NewMemory()} {
 		t.Run(name, func(t *testing.T) {
 			doc, never := load(t, s)
 			if never != "" || len(doc.Scopes) != 0 {

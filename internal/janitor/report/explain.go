@@ -1,0 +1,150 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// Explanation is what counts for and against one thing at the moment Now.
+type Explanation struct {
+	janitor.Explanation
+
+	Now     time.Time `json:"now"`
+	program string
+}
+
+// NewExplanation makes the report of an explanation; program as in New.
+func NewExplanation(e janitor.Explanation, now time.Time, program string) Explanation {
+	return Explanation{Explanation: e, Now: now, program: program}
+}
+
+// JSON writes the explanation as one JSON document.
+func (e Explanation) JSON(w io.Writer) error {
+	return writeJSON(w, struct {
+		Schema int `json:"schema"`
+		Explanation
+	}{Schema, e})
+}
+
+// Table writes the explanation for a terminal: the verdict, what each rule says,
+// and how to keep the thing.
+func (e Explanation) Table(w io.Writer) error {
+	var t table
+	t.text("", e.id()+": "+e.headline())
+	rows := [][]string{{"", "", ""}}
+	for _, check := range e.Checks {
+		rows = append(rows, []string{"  " + check.Holds.String(), check.Reason.String(), mode(check.Mode)})
+	}
+	rows = append(rows, []string{"  " + yes(e.Protection != ""), "protected", ""})
+	details := []string{""}
+	for _, check := range e.Checks {
+		details = append(details, because(check))
+	}
+	details = append(details, e.Protection)
+	for i, line := range align(rows)[1:] {
+		t.line(line)
+		t.text("       ", details[i+1])
+	}
+	if e.Outcome >= verdict.Unjudged {
+		t.text("", fmt.Sprintf("To keep it: put %q under protect.handles, or set its tag %s.", e.id(), sandbox.TagProtect))
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func (e Explanation) id() string { return e.Connection + "#" + e.Handle }
+
+// headline is the verdict in words.
+func (e Explanation) headline() string {
+	reason := e.Reason.String()
+	switch e.Outcome {
+	case verdict.Alive:
+		return "alive; no reason to reclaim it holds."
+	case verdict.Ended:
+		return "ended; the backend only remembers it."
+	case verdict.Protected:
+		return "protected: " + e.Doubt + "."
+	case verdict.Foreign:
+		return "not ours; it bears neither Airflow's tags nor ours, and is never touched."
+	case verdict.Unjudged:
+		return "not judged: " + e.Doubt + ". Nothing happens to it."
+	case verdict.Suspected:
+		return "suspected: " + reason + ". " + e.dead() + e.doubt() + "Ripe " + e.ripe() + "."
+	case verdict.BackingOff:
+		return fmt.Sprintf("condemned: %s. Asked to go %d of %d times%s. Asked again %s.", reason, e.Attempts, verdict.MaxAttempts, e.last(), e.ripe())
+	case verdict.Quarantined:
+		return fmt.Sprintf("quarantined: %s. Asked to go %d times%s. Settle that, then `%s retry %s`.", reason, e.Attempts, e.last(), e.program, Quote(e.id()))
+	}
+	goes := "Goes in the next sweep."
+	if e.Mode == verdict.Report {
+		goes = "Only reported: enforce needs mode: enforce, the rule's own, and no --mode report."
+	}
+	return "condemned: " + reason + ". " + e.dead() + e.doubt() + goes
+}
+
+func (e Explanation) dead() string {
+	if e.Since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("Dead since %s (%s). ", stamp(e.Since), age(e.Now.Sub(e.Since)))
+}
+
+func (e Explanation) doubt() string {
+	if e.Doubt == "" {
+		return ""
+	}
+	return strings.ToUpper(e.Doubt[:1]) + e.Doubt[1:] + ". "
+}
+
+func (e Explanation) ripe() string {
+	if e.Ripe.IsZero() {
+		return "at a later look"
+	}
+	if e.Ripe.After(e.Now) {
+		return "in " + age(e.Ripe.Sub(e.Now)) + ", at " + stamp(e.Ripe)
+	}
+	return "since " + stamp(e.Ripe)
+}
+
+func (e Explanation) last() string {
+	if e.Error == "" {
+		return ""
+	}
+	return ", last: " + e.Error
+}
+
+func because(c verdict.Check) string {
+	text := evidence(c.Evidence)
+	if c.Doubt != "" {
+		if text != "" {
+			text += "; "
+		}
+		text += c.Doubt
+	}
+	return text
+}
+
+func mode(m verdict.Mode) string {
+	if m == verdict.Enforce {
+		return "enforced"
+	}
+	return "reported"
+}
+
+func yes(b bool) string {
+	if b {
+		return verdict.Yes.String()
+	}
+	return verdict.No.String()
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
