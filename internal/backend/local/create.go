@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -55,16 +54,17 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 		return sandbox.Sandbox{}, err
 	}
 	defer images.Close()
-	if _, err := st.imageRoot(rec.Image); err != nil {
+	if err := st.checkUsable(rec.Image); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 
 	draft := &draft{st: st, name: rec.Handle + "-" + rec.Incarnation}
 	defer draft.discard()
-	if err := h.caller.Do(ctx, write("stage"), func(ctx context.Context) error { return draft.build(ctx, &rec) }); err != nil {
-		return sandbox.Sandbox{}, err
+	err = h.caller.Do(ctx, write("stage"), func(ctx context.Context) error { return draft.fill(ctx, &rec) })
+	if err == nil {
+		err = h.caller.Do(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
 	}
-	if err := h.caller.Do(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) }); err != nil {
+	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	return rec.sandbox(), nil
@@ -72,6 +72,9 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 
 // newRecord checks the request and writes its record, but for the host user.
 func (h *host) newRecord(req backend.Request) (record, error) {
+	if err := backend.Refused(h.Refuse(req.Spec)); err != nil {
+		return record{}, err
+	}
 	now := h.clock.Now()
 	switch {
 	case !handlePattern.MatchString(req.Name):
@@ -80,9 +83,6 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 		return record{}, fmt.Errorf("%w: the mark is missing", backend.ErrInvalid)
 	case !req.ExpiresAt.After(now):
 		return record{}, fmt.Errorf("%w: its end, %s, is not in the future", backend.ErrInvalid, req.ExpiresAt)
-	}
-	if err := backend.Refused(h.Refuse(req.Spec)); err != nil {
-		return record{}, err
 	}
 	rec := record{
 		Schema:      schema,
@@ -111,15 +111,8 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 	return rec, err
 }
 
-// draft is a sandbox in the making: a directory in staging whose lock its
-// maker holds, which is how a leftover is told from work in progress.
-type draft struct {
-	st   *state
-	name string
-	lock *os.File
-}
-
-func (d *draft) build(ctx context.Context, rec *record) error {
+// fill makes the whole directory of the sandbox.
+func (d *draft) fill(ctx context.Context, rec *record) error {
 	if os.Geteuid() == 0 {
 		uid, err := d.st.takeUID(ctx)
 		if err != nil {
@@ -131,14 +124,11 @@ func (d *draft) build(ctx context.Context, rec *record) error {
 	if err != nil {
 		return err
 	}
-	dir, err := d.st.mkdir(stagingDir+"/"+d.name, searchable())
+	dir, err := d.make(ctx)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if d.lock, err = dir.lock(ctx, metaLock, exclusive); err != nil {
-		return err
-	}
 	lock, err := dir.tryLock(runLock, shared)
 	if err != nil {
 		return err
@@ -183,70 +173,9 @@ func (d *draft) publish(ctx context.Context, handle string) error {
 	return nil
 }
 
-// discard removes what was not published.
-func (d *draft) discard() {
-	if staging, err := d.st.folder.folder(stagingDir); err == nil {
-		_ = staging.erase(d.name)
-		staging.Close()
-	}
-	if d.lock != nil {
-		d.lock.Close()
-	}
-}
-
 func unmapped(err error, uid int) error {
 	if errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("host user %d does not exist in this user namespace; run outside of it, or as an unprivileged user: %w", uid, err)
 	}
 	return err
-}
-
-// The host users of sandboxes, when root owns the state directory: a range that
-// systemd's table of users leaves to nobody (UIDS-GIDS.md: 1879048192 to
-// 2147352575). Each number is used once, so that a file left by one sandbox
-// never belongs to another.
-const (
-	firstUID = 0x70000000
-	lastUID  = 0x7ffeffff
-)
-
-const (
-	nextUIDFile = "next-uid"
-	nextUIDLock = "next-uid.lock"
-)
-
-// takeUID returns a host user that no sandbox has had.
-func (st *state) takeUID(ctx context.Context) (int, error) {
-	lock, err := st.lock(ctx, nextUIDLock, exclusive)
-	if err != nil {
-		return 0, err
-	}
-	defer lock.Close()
-	next := firstUID
-	data, err := st.read(nextUIDFile, maxFile)
-	if err == nil {
-		_, err = fmt.Sscanf(strings.TrimSpace(string(data)), "%d", &next)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		next, err = st.unusedUID()
-	}
-	if err != nil || next < firstUID || next > lastUID {
-		return 0, fmt.Errorf("%w: %s/%s does not hold a number from %d to %d: remove it, and the next sandbox gets one above every user in use",
-			backend.ErrInvalid, st.Name(), nextUIDFile, firstUID, lastUID)
-	}
-	return next, st.replace(nextUIDFile, fmt.Appendln(nil, next+1))
-}
-
-// unusedUID looks for a user above those of all sandboxes that there are.
-func (st *state) unusedUID() (int, error) {
-	handles, err := st.names(sandboxesDir)
-	if err != nil {
-		return 0, err
-	}
-	next := firstUID
-	for _, handle := range handles {
-		if work, err := st.stat(sandboxesDir + "/" + handle + "/" + workDir); err == nil {
-			next = max(next, int(work.Uid)+1)
-		}
-	}
-	return next, nil
 }

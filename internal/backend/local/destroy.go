@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
@@ -31,17 +30,17 @@ const stopWithin = 10 * time.Second
 func (h *host) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	var trashed string
 	err := h.do(ctx, read("destroy"), func(ctx context.Context, st *state) error {
-		var err error
-		trashed, err = st.retire(ctx, ref, h.clock.Now())
+		name, err := st.retire(ctx, ref, h.clock.Now())
+		trashed = cmp.Or(name, trashed) // a second attempt finds nothing
 		return err
 	})
 	switch {
 	case errors.Is(err, errOtherLife):
 		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: incarnation %s is gone and the handle lives as another", backend.ErrConflict, ref.Incarnation))
-	case errors.Is(err, backend.ErrNotFound):
-		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, backend.ErrNotFound):
 		return h.failed("destroy sandbox", ref.Handle, err)
+	case trashed == "":
+		return nil
 	}
 	err = h.do(ctx, read("delete"), func(_ context.Context, st *state) error { return st.eraseTrash(trashed) })
 	if err != nil {
@@ -65,12 +64,15 @@ func (st *state) retire(ctx context.Context, ref sandbox.Ref, now time.Time) (st
 	// On a full disk the mark cannot be written, and destroying is what helps.
 	// The rename needs no space, and those who run commands see it as well.
 	err = st.markStopping(ctx, ref, now)
-	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	full := isFull(err)
 	if err != nil && !full {
 		return "", err
 	}
 	if !full {
 		idle, err := waitIdle(ctx, dir)
+		if errors.Is(err, fs.ErrNotExist) { // somebody else deletes it
+			return "", gone(ref)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -112,7 +114,7 @@ func waitIdle(ctx context.Context, dir folder) (*os.File, error) {
 	return lock, err
 }
 
-// trash renames name in the folder parent, which must still be dir, into the
+// trash moves name in the folder parent, which must still be dir, into the
 // trash and returns its name there. fs.ErrNotExist: somebody else did.
 func (st *state) trash(ctx context.Context, parent, name string, dir folder) (string, error) {
 	lock, err := dir.lock(ctx, metaLock, exclusive)
@@ -120,6 +122,16 @@ func (st *state) trash(ctx context.Context, parent, name string, dir folder) (st
 		return "", err
 	}
 	defer lock.Close()
+	switch there, err := st.same(parent+"/"+name, dir); {
+	case err != nil:
+		return "", err
+	case !there:
+		return "", fs.ErrNotExist
+	}
+	return st.moveToTrash(parent, name)
+}
+
+func (st *state) moveToTrash(parent, name string) (string, error) {
 	from, err := st.folder.folder(parent)
 	if err != nil {
 		return "", err
@@ -130,12 +142,6 @@ func (st *state) trash(ctx context.Context, parent, name string, dir folder) (st
 		return "", err
 	}
 	defer to.Close()
-	switch there, err := from.same(name, dir); {
-	case err != nil:
-		return "", err
-	case !there:
-		return "", fs.ErrNotExist
-	}
 	trashed := name + "-" + random()
 	if err := from.rename(name, to, trashed); err != nil {
 		return "", err

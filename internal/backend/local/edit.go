@@ -58,7 +58,7 @@ func (h *host) Network(ctx context.Context, ref sandbox.Ref) (policy sandbox.Net
 // SetNetwork decides about the next command; one that runs keeps what it has.
 func (h *host) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox.NetworkPolicy) error {
 	return h.edit(ctx, "set-network", "set the network policy of sandbox", ref, func(rec *record) error {
-		if err := backend.Refused(h.Refuse(sandbox.Spec{Network: policy})); err != nil {
+		if err := backend.Refused(refuseNetwork(policy)); err != nil {
 			return err
 		}
 		rec.OpenNetwork = policy.Open

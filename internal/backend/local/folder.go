@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -174,6 +175,14 @@ func (d folder) writeSynced(name string, data []byte) error {
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
 }
+
+// root opens d for work on files that are not ours.
+func (d folder) root() (*os.Root, error) {
+	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(d.Fd())))
+}
+
+// isFull reports whether there was no space left to write to.
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 func (d folder) failed(attempt, name string, err error) error {
 	return &fs.PathError{Op: attempt, Path: d.Name() + "/" + name, Err: err}

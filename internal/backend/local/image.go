@@ -6,35 +6,217 @@
 package local
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
-// hostImage is the host's own /usr, read-only.
+// An image is one of:
+//
+//	host                         the host's own /usr and what belongs to it
+//	/absolute/dir                a root file system directory, as it is whenever a command runs
+//	/absolute/dir@sha256-HEX     the same, as long as its fingerprint is that one
+//	sha256-HEX                   a tarball of those bytes, unpacked into images/
+//
+// The first two name themselves; BuildImage makes the last two.
 const hostImage = "host"
 
-const imagesLock = "images.lock" // shared while a sandbox is made, exclusive to delete an image
+// imagesLock is shared while a sandbox is made, exclusive to delete an image.
+const imagesLock = "images.lock"
 
-var unpackedPattern = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
+// buildDeadline bounds one build: to read a directory or to unpack a tarball.
+const buildDeadline = 30 * time.Minute
+
+var (
+	unpackedPattern = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
+	pinnedPattern   = regexp.MustCompile(`^(/.*)@(sha256-[0-9a-f]{64})$`)
+)
 
 // checkImage reports what cannot be an image, without looking at the disk.
 func checkImage(image string) error {
 	switch {
 	case image == "", image == hostImage, unpackedPattern.MatchString(image):
 		return nil
-	case strings.ContainsRune(image, 0):
-		return fmt.Errorf("%q holds a NUL byte", image)
-	case filepath.IsAbs(image):
+	case filepath.IsAbs(image) && !strings.ContainsRune(image, 0):
 		return nil
 	}
-	return fmt.Errorf("%q is not %q, the absolute path of a root file system directory, or the reference of a sandbox_image; a registry cannot be read", image, hostImage)
+	return fmt.Errorf("%q is not %q, the absolute path of a root file system directory, or the reference of a sandbox_image; "+
+		"images of a registry cannot be used here: export one as a tarball", image, hostImage)
 }
 
+// imageRoot returns the root file system of an image; empty: the host's.
 func (st *state) imageRoot(image string) (string, error) {
-	if image == hostImage {
+	dir := image
+	switch {
+	case image == hostImage:
 		return "", nil
+	case unpackedPattern.MatchString(image):
+		dir = filepath.Join(st.Name(), imagesDir, image)
+	default:
+		dir, _ = splitPinned(image)
 	}
-	return image, nil
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w: image %s does not exist (any more); build it with sandbox_image", backend.ErrInvalid, image)
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", fmt.Errorf("%w: image %s is not a directory; a tarball is unpacked by sandbox_image", backend.ErrInvalid, dir)
+	}
+	return dir, nil
+}
+
+// checkUsable demands more of an image than imageRoot, before a sandbox is made
+// of it.
+func (st *state) checkUsable(image string) error {
+	root, err := st.imageRoot(image)
+	if err != nil || root == "" {
+		return err
+	}
+	if err := checkReachable(root); err != nil {
+		return err
+	}
+	dir, want := splitPinned(image)
+	if want == "" {
+		return nil
+	}
+	got, err := fingerprint(dir)
+	if err == nil && got != want {
+		err = fmt.Errorf("%w: the root file system %s has changed since its sandbox_image was built; apply that again", backend.ErrInvalid, dir)
+	}
+	return err
+}
+
+// splitPinned splits the reference of a directory; print is empty without one.
+func splitPinned(image string) (dir, print string) {
+	if m := pinnedPattern.FindStringSubmatch(image); m != nil {
+		return m[1], m[2]
+	}
+	return image, ""
+}
+
+// BuildImage pins a directory or unpacks a tarball.
+func (h *host) BuildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
+	var reference string
+	err := h.Prepare(ctx)
+	if err == nil {
+		call := backend.Call{Verb: "build-image", Idempotent: true, Deadline: buildDeadline}
+		err = h.do(ctx, call, func(ctx context.Context, st *state) error {
+			var err error
+			reference, err = st.buildImage(ctx, spec, log)
+			return err
+		})
+	}
+	if err != nil {
+		return "", h.failed("build an image from", spec.From, err)
+	}
+	return reference, nil
+}
+
+func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
+	switch {
+	case len(spec.Commands) > 0:
+		return "", fmt.Errorf("%w: dockerfile_commands need an image builder, and this host is none; run them where there is one and export a tarball", backend.ErrUnsupported)
+	case spec.From == "", spec.From == hostImage:
+		return hostImage, nil
+	case !filepath.IsAbs(spec.From):
+		return "", fmt.Errorf("%w: it is not an absolute path; images of a registry cannot be pulled here: "+
+			"`docker create` and `docker export` make a tarball of one", backend.ErrUnsupported)
+	}
+	from := filepath.Clean(spec.From)
+	info, err := os.Lstat(from)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", backend.ErrInvalid, err)
+	case info.IsDir():
+		if err := checkReachable(from); err != nil {
+			return "", err
+		}
+		print, err := fingerprint(from)
+		return from + "@" + print, err
+	case info.Mode().IsRegular():
+		return st.unpackOnce(ctx, from, log)
+	}
+	return "", fmt.Errorf("%w: neither a directory nor a file; name the target of a link", backend.ErrInvalid)
+}
+
+// HasImage reports whether a reference still means what it did.
+func (h *host) HasImage(ctx context.Context, reference string) (bool, error) {
+	has := false
+	call := backend.Call{Verb: "has-image", Idempotent: true, Deadline: buildDeadline}
+	err := h.do(ctx, call, func(_ context.Context, st *state) error {
+		if checkImage(reference) != nil {
+			return nil
+		}
+		err := st.checkUsable(reference)
+		has = err == nil
+		if errors.Is(err, backend.ErrInvalid) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return false, h.failed("look for image", reference, err)
+	}
+	return has, nil
+}
+
+// DeleteImage removes an unpacked tarball that no sandbox uses. What is not in
+// the state directory is not ours to delete.
+func (h *host) DeleteImage(ctx context.Context, reference string) error {
+	if !unpackedPattern.MatchString(reference) {
+		return nil
+	}
+	err := h.do(ctx, read("delete-image"), func(ctx context.Context, st *state) error {
+		lock, err := st.lock(ctx, imagesLock, exclusive)
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+		if err := st.checkUnused(ctx, reference); err != nil {
+			return err
+		}
+		trashed, err := st.moveToTrash(imagesDir, reference)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return st.eraseTrash(trashed)
+	})
+	if err != nil {
+		return h.failed("delete image", reference, err)
+	}
+	return nil
+}
+
+// checkUnused needs to read every record: one that cannot be read may be of a
+// sandbox that uses the image.
+func (st *state) checkUnused(ctx context.Context, image string) error {
+	handles, err := st.names(sandboxesDir)
+	if err != nil {
+		return err
+	}
+	for e, err := range st.entries(ctx, handles) {
+		switch {
+		case err != nil:
+			return err
+		case e.Problem != "":
+			return fmt.Errorf("%w: whether sandbox %s uses it cannot be told: %s", backend.ErrConflict, e.Handle, e.Problem)
+		case e.record.Image == image:
+			return fmt.Errorf("%w: sandbox %s uses it", backend.ErrConflict, e.Handle)
+		}
+	}
+	return nil
 }

@@ -120,7 +120,7 @@ func checkEmpty(d folder) error {
 	return nil
 }
 
-// checkReachable makes sure that the users of sandboxes can reach theirs.
+// checkReachable makes sure that the users of sandboxes can reach dir.
 func checkReachable(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -131,7 +131,7 @@ func checkReachable(dir string) error {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("%w: the unprivileged users that commands run as cannot reach the state directory %s: chmod o+x %s, or name another directory",
+			return fmt.Errorf("%w: the unprivileged users that commands run as cannot reach %s: chmod o+x %s, or name another directory",
 				backend.ErrInvalid, dir, at)
 		}
 	}

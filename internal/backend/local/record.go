@@ -161,7 +161,7 @@ func broken(handle, reason string) sandbox.Sandbox {
 
 // isEntry reports whether handle can be a name in the sandboxes directory.
 func isEntry(handle string) bool {
-	return handle != "" && handle != "." && handle != ".." && !strings.ContainsAny(handle, "/\x00")
+	return handle != "" && handle != "." && handle != ".." && len(handle) <= unix.NAME_MAX && !strings.ContainsAny(handle, "/\x00")
 }
 
 // find returns the record that ref means, or ErrNotFound.
@@ -194,6 +194,9 @@ func (st *state) change(ctx context.Context, ref sandbox.Ref, edit func(*record)
 	}
 	defer dir.Close()
 	lock, err := dir.lock(ctx, metaLock, exclusive)
+	if errors.Is(err, fs.ErrNotExist) { // the directory is being deleted
+		return gone(ref)
+	}
 	if err != nil {
 		return err
 	}

@@ -42,23 +42,19 @@ func (h *host) Capabilities() backend.Capabilities {
 
 // Refuse lists what would be accepted and ignored otherwise.
 func (h *host) Refuse(spec sandbox.Spec) []backend.Refusal {
-	var refusals []backend.Refusal
+	refusals := refuseNetwork(spec.Network)
 	refuse := func(when bool, attribute, reason string) {
 		if when {
 			refusals = append(refusals, backend.Refusal{Attribute: attribute, Reason: reason})
 		}
 	}
-	refuse(len(spec.Network.AllowEgressTo) > 0, "network_policy",
-		"allow_egress_to cannot be enforced on this host: names resolve to shared, changing addresses; use block_network alone")
-	refuse(len(spec.Network.AllowEgressToCIDRs) > 0, "network_policy",
-		"allow_egress_to_cidrs cannot be enforced on this host without a network helper; use block_network alone")
 	refuse(spec.CPU != 0, "cpu", "local sandboxes share the host's processors without a limit")
 	refuse(spec.MemoryMiB != 0, "memory_mib", "local sandboxes share the host's memory without a limit")
 	refuse(spec.GPU != "", "gpu", "local sandboxes see no device of the host")
 	refuse(spec.Region != "", "region", "local sandboxes are on this host")
 	refuse(spec.Cloud != "", "cloud", "local sandboxes are on this host")
 	refuse(spec.IdleTimeout != 0, "idle_timeout", "nothing runs between two commands of a local sandbox, so nothing can be idle")
-	refuse(spec.Lifetime != 0 && (spec.Lifetime < lifetimeMin || spec.Lifetime > lifetimeMax), "lifetime",
+	refuse(spec.Lifetime < lifetimeMin || spec.Lifetime > lifetimeMax, "lifetime",
 		fmt.Sprintf("%s is outside %s to %s", spec.Lifetime, lifetimeMin, lifetimeMax))
 	if err := checkWorkdir(spec.Workdir); err != nil {
 		refuse(true, "workdir", err.Error())
@@ -72,20 +68,32 @@ func (h *host) Refuse(spec sandbox.Spec) []backend.Refusal {
 	return refusals
 }
 
-// systemDirs are mounted by the engine itself, so that a workdir there would
-// hide them or be hidden.
-var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys", "/run", "/tmp"}
+func refuseNetwork(policy sandbox.NetworkPolicy) []backend.Refusal {
+	var refusals []backend.Refusal
+	if len(policy.AllowEgressTo) > 0 {
+		refusals = append(refusals, backend.Refusal{Attribute: "network_policy",
+			Reason: "allow_egress_to cannot be enforced on this host: names resolve to shared, changing addresses; use block_network alone"})
+	}
+	if len(policy.AllowEgressToCIDRs) > 0 {
+		refusals = append(refusals, backend.Refusal{Attribute: "network_policy",
+			Reason: "allow_egress_to_cidrs cannot be enforced on this host without a network helper; use block_network alone"})
+	}
+	return refusals
+}
+
+// systemDirs belong to the system inside, as package engine lays it out; it
+// would refuse every command of a sandbox whose workdir is in one of them.
+var systemDirs = []string{"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"}
 
 func checkWorkdir(dir string) error {
-	switch {
-	case dir == "":
+	if dir == "" {
 		return nil
-	case !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/":
-		return fmt.Errorf("%q is not a clean absolute path below /", dir)
-	case strings.ContainsRune(dir, 0):
-		return fmt.Errorf("%q holds a NUL byte", dir)
-	case slices.Contains(systemDirs, "/"+strings.Split(dir, "/")[1]):
-		return fmt.Errorf("%q is part of the system", dir)
+	}
+	if !path.IsAbs(dir) || path.Clean(dir) != dir || strings.ContainsRune(dir, 0) {
+		return fmt.Errorf("%q is not a clean absolute path", dir)
+	}
+	if top := strings.Split(dir, "/")[1]; slices.Contains(systemDirs, top) || slices.Contains([]string{"/", "/run", "/tmp"}, dir) {
+		return fmt.Errorf("%q is part of the system inside", dir)
 	}
 	return nil
 }

@@ -1,0 +1,262 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+const (
+	// watchEvery is how soon a running command learns that its sandbox is being
+	// destroyed. The record is looked at rather than watched, because that works
+	// on every file system and has no limit per user.
+	watchEvery = 50 * time.Millisecond
+	// execGrace is what a call may take beside its command.
+	execGrace = time.Minute
+)
+
+// The exit codes that a shell gives a program it cannot run.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// Exec runs the command until it ends, until its timeout, until the sandbox's
+// own end or until the sandbox is destroyed, whichever is first. Everything it
+// started is gone then.
+func (h *host) Exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (backend.Result, error) {
+	var result backend.Result
+	err := checkCommand(cmd)
+	if err == nil {
+		call := write("exec")
+		call.Deadline = min(cmd.Timeout, lifetimeMax) + execGrace
+		err = h.do(ctx, call, func(ctx context.Context, st *state) error {
+			var err error
+			result, err = h.exec(ctx, st, ref, cmd)
+			return err
+		})
+	}
+	if err != nil {
+		return backend.Result{}, h.failed("run a command in sandbox", ref.Handle, err)
+	}
+	return result, nil
+}
+
+func checkCommand(cmd backend.Command) error {
+	switch {
+	case len(cmd.Argv) == 0:
+		return fmt.Errorf("%w: the command is empty", backend.ErrInvalid)
+	case cmd.Timeout <= 0:
+		return fmt.Errorf("%w: the command needs a timeout", backend.ErrInvalid)
+	case cmd.MaxOutput < 0:
+		return fmt.Errorf("%w: %d bytes of output", backend.ErrInvalid, cmd.MaxOutput)
+	}
+	return nil
+}
+
+func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend.Command) (backend.Result, error) {
+	e, err := h.isolation(ctx)
+	if err != nil {
+		return backend.Result{}, err
+	}
+	rec, running, err := h.enter(ctx, st, ref)
+	if err != nil {
+		return backend.Result{}, err
+	}
+	defer running.Close()
+	root, err := st.imageRoot(rec.Image)
+	if err != nil {
+		return backend.Result{}, err
+	}
+
+	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
+	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
+	process, err := e.Start(engine.Spec{
+		Argv:    cmd.Argv,
+		Dir:     commandDir(rec.Workdir, cmd.Dir),
+		Env:     merged(rec.Env, cmd.Env),
+		Root:    root,
+		Work:    filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir),
+		Workdir: rec.Workdir,
+		Network: rec.OpenNetwork,
+		HostUID: rec.UID,
+		HostGID: rec.GID,
+		Stdin:   cmd.Stdin,
+		Stdout:  stdout,
+		Stderr:  stderr,
+	})
+	if err != nil {
+		return backend.Result{}, classified(err)
+	}
+	result := backend.Result{AppliedTimeout: min(cmd.Timeout, rec.ExpiresAt.Sub(h.clock.Now()))}
+	watched := watch(ctx, st, rec, process, result.AppliedTimeout)
+	if watched.cause == gaveUp {
+		return backend.Result{}, context.Cause(ctx)
+	}
+	if err := watched.report(&result, stderr); err != nil {
+		return backend.Result{}, classified(err)
+	}
+	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && h.ended(rec)
+	result.Stdout, result.StdoutTruncated = stdout.kept()
+	result.Stderr, result.StderrTruncated = stderr.kept()
+	return result, nil
+}
+
+// enter takes part in the sandbox: until the file it returns is closed, nobody
+// removes it.
+func (h *host) enter(ctx context.Context, st *state, ref sandbox.Ref) (record, *os.File, error) {
+	rec, err := st.find(ref)
+	if err != nil {
+		return record{}, nil, err
+	}
+	dir, err := st.openSandbox(ref)
+	if err != nil {
+		return record{}, nil, err
+	}
+	defer dir.Close()
+	lock, err := dir.lock(ctx, runLock, shared)
+	if errors.Is(err, fs.ErrNotExist) { // the directory is being deleted
+		err = gone(ref)
+	}
+	if err != nil {
+		return record{}, nil, err
+	}
+	// What was true before the lock may not be now.
+	rec, err = st.find(rec.sandbox().Ref)
+	if err == nil {
+		err = h.usable(rec)
+	}
+	if err != nil {
+		lock.Close()
+		return record{}, nil, err
+	}
+	return rec, lock, nil
+}
+
+// cause is why a command ended.
+type cause int
+
+const (
+	done cause = iota
+	timedOut
+	destroyed
+	gaveUp
+)
+
+// ending is how a command ended.
+type ending struct {
+	cause cause
+	exit  engine.Exit
+	err   error
+}
+
+// watch waits for the end of process, and brings it about when the timeout is
+// over, the sandbox is being destroyed or ctx ends.
+func watch(ctx context.Context, st *state, rec record, process *engine.Process, timeout time.Duration) ending {
+	ended := make(chan ending, 1)
+	go func() {
+		exit, err := process.Wait()
+		ended <- ending{exit: exit, err: err}
+	}()
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for why := done; ; {
+		select {
+		case end := <-ended:
+			return end
+		case <-deadline.C:
+			why = timedOut
+		case <-ctx.Done():
+			why = gaveUp
+		case <-look.C:
+			if st.stands(rec) {
+				continue
+			}
+			why = destroyed
+		}
+		process.Kill()
+		end := <-ended
+		if end.exit.Killed {
+			end.cause = why
+		}
+		return end
+	}
+}
+
+// stands reports whether nobody has begun to destroy the sandbox. A record that
+// cannot be read is no reason to end a command.
+func (st *state) stands(rec record) bool {
+	now, err := st.find(rec.sandbox().Ref)
+	if err != nil {
+		return !errors.Is(err, backend.ErrNotFound)
+	}
+	return now.Status == statusRunning
+}
+
+// report writes the exit code. A program that cannot be run is the command's
+// failure, as it is in a shell; what else went wrong is an error.
+func (end ending) report(result *backend.Result, stderr *tail) error {
+	result.ExitCode = end.exit.Code
+	result.TimedOut = end.cause == timedOut
+	if end.cause == done && end.exit.Killed { // by the kernel, out of memory
+		result.ExitCode = 128 + 9
+	}
+	if !errors.Is(end.err, engine.ErrNotRun) {
+		return end.err
+	}
+	why, found := strings.CutPrefix(end.err.Error(), engine.ErrNotRun.Error()+": bwrap: execvp ")
+	if !found {
+		return end.err
+	}
+	result.ExitCode = exitNotExecutable
+	if strings.HasSuffix(why, "No such file or directory") {
+		result.ExitCode = exitNotFound
+	}
+	_, err := stderr.Write([]byte(why + "\n"))
+	return err
+}
+
+// classified gives the engine's errors the classes of package backend.
+func classified(err error) error {
+	switch {
+	case errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrNotRun):
+		return fmt.Errorf("%w: %w", backend.ErrInvalid, err)
+	case errors.Is(err, engine.ErrUnavailable):
+		return fmt.Errorf("%w: %w", backend.ErrUnenforceable, err)
+	}
+	return err
+}
+
+func commandDir(workdir, dir string) string {
+	if path.IsAbs(dir) {
+		return path.Clean(dir)
+	}
+	return path.Join(workdir, dir)
+}
+
+// merged returns base with over on top.
+func merged(base, over map[string]string) map[string]string {
+	all := make(map[string]string, len(base)+len(over))
+	maps.Copy(all, base)
+	maps.Copy(all, over)
+	return all
+}
