@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -97,9 +96,7 @@ func TestAnotherStateDirectoryIsAnErrorThatNamesBoth(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				rename(t, w.dir, away)
-				if err := w.backend().(backend.Preparer).Prepare(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				w.prepare()
 			},
 			Config:      w.instance(),
 			ExpectError: regexp.MustCompile(`(?s)now reaches "\w+", but the\s+state was made at\s+"\w+"`),

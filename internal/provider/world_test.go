@@ -134,6 +134,14 @@ func (w *world) backend() backend.Backend {
 	return b
 }
 
+// prepare makes the state directory.
+func (w *world) prepare() {
+	w.t.Helper()
+	if err := w.backend().(backend.Preparer).Prepare(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) sandboxes() []sandbox.Sandbox {
 	w.t.Helper()
 	var all []sandbox.Sandbox

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -123,11 +125,11 @@ func (m *instanceModel) follow(ctx context.Context, found sandbox.Sandbox, conn 
 }
 
 // followImport takes over, on the first read after an import, what later belongs
-// to the configuration: the lifetime is what lies between the two dates, and
-// every tag that nobody else has reserved counts as the user's.
+// to the configuration: the lifetime is about what lies between the two dates,
+// and every tag that nobody else has reserved counts as the user's.
 func (m *instanceModel) followImport(found sandbox.Sandbox, conn *Connection) {
 	if created, expires := moment(m.CreatedAt), moment(m.ExpiresAt); !created.IsZero() && expires.After(created) {
-		m.Lifetime = timetypes.NewGoDurationValue(expires.Sub(created))
+		m.Lifetime = timetypes.NewGoDurationValueFromStringMust(wholeMinutes(expires.Sub(created)))
 	}
 	if dir := found.Tags[airflow.TagWorkdir]; dir != "" && dir != defaultWorkdir(conn) {
 		m.Workdir = types.StringValue(dir)
@@ -141,6 +143,17 @@ func (m *instanceModel) followImport(found sandbox.Sandbox, conn *Connection) {
 	if len(ours) > 0 {
 		m.Tags = stringsMap(ours)
 	}
+}
+
+// wholeMinutes rounds up, because a sandbox is created a moment after its end was
+// reckoned, and writes the duration as a person does: 1h, not 1h0m0s.
+func wholeMinutes(d time.Duration) string {
+	minutes := (d + time.Minute - 1) / time.Minute
+	s := strings.TrimSuffix((minutes * time.Minute).String(), "0s")
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // stillThere is what is left of the user's tags: foreign ones are not ours to show.
