@@ -77,6 +77,12 @@ type (
 		Prepare(context.Context) error
 	}
 
+	// TagEditor edits tags in one step that no other writer comes between. Its
+	// only caller is the function EditTags, whose rules for edit it keeps.
+	TagEditor interface {
+		EditTags(ctx context.Context, ref sandbox.Ref, edit func(sandbox.Tags)) error
+	}
+
 	// Renewer moves a sandbox's own end to until and returns the new end. It
 	// never shortens a life, and refuses when the old end is past.
 	Renewer interface {

@@ -19,14 +19,20 @@ const editAttempts = 4
 
 // EditTags changes the keys that edit changes and leaves every other byte for
 // byte: it reads the set, writes it whole, reads it again, and starts over while
-// somebody else's write has undone ours. No vendor compares before it writes, so
-// a write of another program between our read and our write can still be lost.
+// somebody else's write has undone ours. Where the backend is no TagEditor,
+// nothing compares before it writes, so a write of another program between our
+// read and our write can still be lost.
 //
 // edit may be called several times, each time with a fresh copy of the tags it
 // must decide by; leaving them alone ends the edit without a write. ErrConflict
 // names the keys that did not hold.
 func EditTags(ctx context.Context, b Backend, ref sandbox.Ref, edit func(sandbox.Tags)) error {
-	err := editTags(ctx, b, ref, edit)
+	var err error
+	if atomic, ok := b.(TagEditor); ok {
+		err = atomic.EditTags(ctx, ref, edit)
+	} else {
+		err = editTags(ctx, b, ref, edit)
+	}
 	if err != nil {
 		return fmt.Errorf("edit the tags of sandbox %s on %s: %w", ref.Handle, b.Scope(), err)
 	}

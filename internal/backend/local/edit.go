@@ -22,6 +22,17 @@ func (h *host) SetTags(ctx context.Context, ref sandbox.Ref, tags sandbox.Tags) 
 	})
 }
 
+// EditTags edits the tags while nobody else can.
+func (h *host) EditTags(ctx context.Context, ref sandbox.Ref, edit func(sandbox.Tags)) error {
+	return h.do(ctx, read("edit-tags"), func(ctx context.Context, st *state) error {
+		return st.change(ctx, ref, func(rec *record) error {
+			rec.Tags = rec.Tags.Clone()
+			edit(rec.Tags)
+			return nil
+		})
+	})
+}
+
 // Renew moves the end to until, unless it is later already.
 func (h *host) Renew(ctx context.Context, ref sandbox.Ref, until time.Time) (time.Time, error) {
 	var end time.Time

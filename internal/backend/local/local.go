@@ -36,6 +36,7 @@ type host struct {
 var (
 	_ backend.Backend       = (*host)(nil)
 	_ backend.Preparer      = (*host)(nil)
+	_ backend.TagEditor     = (*host)(nil)
 	_ backend.Renewer       = (*host)(nil)
 	_ backend.NetworkEditor = (*host)(nil)
 	_ backend.ImageBuilder  = (*host)(nil)

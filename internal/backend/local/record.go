@@ -6,6 +6,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,7 +183,7 @@ func (st *state) find(ref sandbox.Ref) (record, error) {
 }
 
 // change edits the record that ref means, with nobody else at it. When edit
-// fails nothing is written.
+// fails or changes nothing, nothing is written.
 func (st *state) change(ctx context.Context, ref sandbox.Ref, edit func(*record) error) error {
 	if !isEntry(ref.Handle) {
 		return gone(ref)
@@ -212,14 +213,18 @@ func (st *state) change(ctx context.Context, ref sandbox.Ref, edit func(*record)
 	if err != nil {
 		return err
 	}
-	if err := edit(&rec); err != nil {
-		return err
-	}
-	data, err := encode(rec)
+	before, err := encode(rec)
 	if err != nil {
 		return err
 	}
-	return dir.replace(recordFile, data)
+	if err := edit(&rec); err != nil {
+		return err
+	}
+	after, err := encode(rec)
+	if err != nil || bytes.Equal(before, after) {
+		return err
+	}
+	return dir.replace(recordFile, after)
 }
 
 // openSandbox opens the directory of a sandbox, readable or not.
