@@ -1,0 +1,45 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (a *app) config() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Check the configuration and print what is in force",
+		Long: `Reads the configuration, checks it to the last key, and prints what is in force
+with the given flags, defaults included, as YAML that --config reads to the same
+effect. Secrets are in no configuration. No connection is opened.
+
+The file, with every key and its default:
+
+  mode: report                # | enforce; the weaker of this, the rule's and --mode wins
+  state: file:///DIRECTORY    # | none; default: this user's state directory
+  schedule: "*/10 * * * *"    # of run; UTC, or "TZ=ZONE ..."
+  connections:
+    NAME:
+      uri: "local:"           # required
+      schedule: "@hourly"     # default: the one above
+      rules: {expired: enforce, failed_teardown: enforce, orphaned_workspace: report}
+  grace: {expired: 5m, failed_teardown: 15m, orphaned_workspace: 24h}
+  limits: {deletes_per_run: 20, share: 0.25, run_deadline: 10m}
+  protect: {owners: ["PATTERN*"], tags: {KEY: VALUE}, handles: ["NAME#HANDLE"]}`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.configuration()
+			if err != nil {
+				return err
+			}
+			text, err := c.YAML()
+			if err != nil {
+				return err
+			}
+			_, err = a.out.Write(text)
+			return err
+		},
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
+)
+
+func (a *app) explain() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain CONNECTION#HANDLE",
+		Short: "Tell what counts for and against one sandbox",
+		Long: `Reads one sandbox or leftover afresh and tells what would become of it, what
+every rule says about it and on what evidence, and how to keep it. CONNECTION is
+a name of the configuration or a URI. Nothing is changed.`,
+		Example: `  janitor explain 'local:#sb-01jb2'
+  janitor explain --config janitor.yaml 'lab#sb-01jb2'`,
+		Args: oneSubject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, name, handle, err := a.siteOf(args[0])
+			if err != nil {
+				return err
+			}
+			ctx, done := a.stoppable(cmd.Context())
+			defer done()
+			e, err := janitor.Explain(ctx, s.options, name, handle)
+			if err != nil {
+				return unexplained(ctx, err)
+			}
+			return a.write(report.NewExplanation(e, a.clock.Now(), a.program()))
+		},
+	}
+}
+
+func oneSubject(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("want one CONNECTION#HANDLE, not %d arguments", len(args))
+	}
+	return nil
+}
+
+// unexplained is the error of a command about one thing.
+func unexplained(ctx context.Context, err error) error {
+	switch {
+	case stoppedBy(ctx) != nil:
+		return stoppedBy(ctx)
+	case errors.Is(err, janitor.ErrBusy):
+		return err
+	case errors.Is(err, janitor.ErrNoSuchThing):
+		return exit{exitUsage, err}
+	}
+	return exit{int(janitor.ExitUnreadable), err}
+}

@@ -1,0 +1,41 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
+)
+
+func (a *app) retry() *cobra.Command {
+	return &cobra.Command{
+		Use:   "retry CONNECTION#HANDLE",
+		Short: "Let the next sweep try again what is quarantined",
+		Long: `After five attempts the janitor asks no more for something that will not go, and
+names it under NEEDS YOU. When its cause is settled, retry lets the next sweep
+ask again, from the first attempt. CONNECTION is a name of the configuration or a
+URI. Nothing is destroyed by retry itself.`,
+		Example: `  janitor retry --config janitor.yaml 'lab#sb-01jb2'`,
+		Args:    oneSubject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, name, handle, err := a.siteOf(args[0])
+			if err != nil {
+				return err
+			}
+			if s.state == nil {
+				return usage("there is no state to change: retry needs the --state that the sweeps use")
+			}
+			ctx, done := a.stoppable(cmd.Context())
+			defer done()
+			if err := janitor.Retry(ctx, s.options, name, handle); err != nil {
+				return unexplained(ctx, err)
+			}
+			_, err = fmt.Fprintf(a.out, "The next sweep may ask for %s#%s again.\n", name, handle)
+			return err
+		},
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+)
+
+// app is what every command needs: the process around it, and its flags.
+type app struct {
+	clock   clock.Clock
+	in, out *os.File
+	errs    *os.File
+	log     *slog.Logger
+
+	configFile  string
+	connections []string
+	mode        string
+	state       string
+	output      string
+	logLevel    string
+}
+
+const about = `Finds sandboxes that nobody needs any more, and reclaims them.
+
+A sandbox goes only when it is proven dead: past its recorded end and the
+backend's own, or half torn down. Whatever cannot be read or understood counts
+as alive. Each deletion is shown with its evidence, is remembered before it is
+asked for, and is confirmed by a fresh read.
+
+Places are named by connection URIs, such as local: or local:///absolute/dir, or
+by the connections of a configuration file (--config, or $JANITOR_CONFIG).
+
+Exit status: 0 clean; 1 a bug; 2 partial: something was not looked at to the end,
+failed, or needs a person; 3 a breaker refused; 4 configuration, usage or state;
+5 nothing could be read; 75 another run holds the state; 130 and 143 stopped by
+SIGINT and SIGTERM, with everything saved.`
+
+// run is main without the process's end; it returns the exit status.
+func (a *app) run(args []string) (status int) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			fmt.Fprintf(a.errs, "janitor: this is a bug, please report it: %v\n%s", bug, debug.Stack())
+			status = exitBug
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.errs)
+	return a.status(root.ExecuteContext(context.Background()))
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "janitor",
+		Short:             "Find leaked sandboxes and reclaim them",
+		Long:              about,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configFile, "config", os.Getenv("JANITOR_CONFIG"), "configuration `FILE`; without it, name places by URI")
+	flags.StringArrayVar(&a.connections, "connection", nil, "only the connection `NAME` of the configuration; may be repeated")
+	flags.StringVar(&a.mode, "mode", "", "report or enforce; the weaker of the `MODE`s of flag, file and rule wins")
+	flags.StringVar(&a.state, "state", "", "what is remembered: file:///ABSOLUTE/DIRECTORY or none (`URI`)")
+	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of the report: table or json")
+	flags.StringVar(&a.logLevel, "log-level", "info", "`LEVEL` of the log on standard error: debug, info, warn or error")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.AddCommand(a.plan(), a.sweep(), a.daemon(), a.explain(), a.retry(), a.config(), a.version())
+	return root
+}
+
+// prepare checks the flags that every command has, and opens the log: text for
+// a person at a terminal, JSON for whoever collects it.
+func (a *app) prepare() error {
+	if a.output != "table" && a.output != "json" {
+		return usage("--output is table or json, not %q", a.output)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+		return usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if term.IsTerminal(int(a.errs.Fd())) {
+		a.log = slog.New(slog.NewTextHandler(a.errs, options))
+	} else {
+		a.log = slog.New(slog.NewJSONHandler(a.errs, options))
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/store"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+func (a *app) sweep() *cobra.Command {
+	var approved bool
+	var accept string
+	cmd := &cobra.Command{
+		Use:   "sweep [URI...]",
+		Short: "Reclaim what is dead",
+		Long: `Looks, decides, and reclaims what is dead and may be reclaimed: the mode must be
+enforce, in the configuration and of the rule. Without a configuration file the
+mode is report, and --mode enforce changes that.
+
+On a terminal it first shows what will go and wants "yes" typed; without one it
+needs --auto-approve. It then looks again: what has come alive is spared.
+
+The first SIGINT or SIGTERM begins nothing new, gives calls in flight 25 seconds
+and saves; the second stops at once. Whatever stops it, the next run finds what
+was asked for and takes it from there. While another run holds the state, it
+exits 75 and touches nothing.
+
+When too large a share would go on proofs without a date of their own, nothing
+goes and the exit status is 3; plan prints a token for exactly that set, which
+--accept lets pass once.`,
+		Example: `  janitor sweep local: --mode enforce
+  janitor sweep --config janitor.yaml --connection lab --auto-approve`,
+		RunE: func(cmd *cobra.Command, uris []string) error {
+			s, err := a.site(a.connections, uris)
+			if err != nil {
+				return err
+			}
+			s.each(func(p *verdict.Policy) { p.Accept = accept })
+			ctx, done := a.stoppable(cmd.Context())
+			defer done()
+			if !approved {
+				if err := a.approve(ctx, s); err != nil {
+					return err
+				}
+			}
+			r, err := a.sweepOnce(ctx, s, s.options)
+			if err != nil {
+				return unusableState(ctx, err)
+			}
+			return a.conclude(ctx, r)
+		},
+	}
+	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	cmd.Flags().StringVar(&accept, "accept", "", "pass the share breaker for the set with this `TOKEN`, which plan prints")
+	return cmd
+}
+
+// each changes the policy of every selected connection.
+func (s *site) each(change func(*verdict.Policy)) {
+	for i := range s.options.Connections {
+		change(&s.options.Connections[i].Policy)
+	}
+}
+
+// sweepOnce sweeps and writes the journal.
+func (a *app) sweepOnce(ctx context.Context, s *site, options janitor.Options) (report.Report, error) {
+	result, err := janitor.Sweep(ctx, options)
+	if err != nil {
+		return report.Report{}, err
+	}
+	if s.state != nil {
+		// No decision rests on the journal: the run stands without it.
+		if err := s.state.Journal(context.WithoutCancel(ctx), store.Entries(result)); err != nil {
+			a.log.Error("what was done is not in the journal", "error", err)
+		}
+	}
+	return report.New(result, a.program()), nil
+}
+
+// approve shows what would go and waits for a person's yes. Where nothing would
+// go there is nothing to ask, and nothing may go then.
+func (a *app) approve(ctx context.Context, s *site) error {
+	if a.output != "table" || !term.IsTerminal(int(a.in.Fd())) {
+		return usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
+	}
+	result, err := janitor.Plan(ctx, s.options)
+	if err != nil {
+		return unusableState(ctx, err)
+	}
+	r := report.New(result, a.program())
+	if r.Summary.Reclaim == 0 {
+		s.each(func(p *verdict.Policy) { p.Mode = verdict.Report })
+		return nil
+	}
+	if err := a.write(r); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.errs, "\nReclaim %d? Files in them are lost. Only \"yes\" is a yes: ", r.Summary.Reclaim)
+	answer, err := a.readLine(ctx)
+	if err != nil {
+		return err
+	}
+	if answer != "yes" {
+		return exit{int(janitor.ExitPartial), fmt.Errorf("not approved; nothing was changed")}
+	}
+	return nil
+}
+
+// readLine reads one line of the terminal, or nothing when a signal comes first.
+func (a *app) readLine(ctx context.Context) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(a.in).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", stoppedBy(ctx)
+	}
+}
