@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Engine starts commands. It is made once and safe for concurrent use.
@@ -49,7 +49,7 @@ func New() (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwner(bubblewrap, os.Geteuid()); err != nil {
+	if err := checkOwner(bubblewrap); err != nil {
 		return nil, err
 	}
 	if err := checkOptions(bubblewrap); err != nil {
@@ -74,15 +74,14 @@ func findBubblewrap(paths []string) (string, error) {
 // checkOwner refuses a bubblewrap that the command could change: its first
 // process runs from that very file, outside of any read-only mount, and whoever
 // owns a file may make it writable.
-func checkOwner(path string, uid int) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+func checkOwner(path string) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, path, err)
 	}
-	owner := int(info.Sys().(*syscall.Stat_t).Uid)
-	if owner != 0 || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%w: %s belongs to uid %d with mode %04o, so that others than root can change it "+
-			"(this is uid %d); install the system's own: %s", ErrUnavailable, path, owner, info.Mode().Perm(), uid, installRemedy)
+	if mode := stat.Mode & 0o777; stat.Uid != 0 || mode&0o022 != 0 {
+		return fmt.Errorf("%w: %s belongs to uid %d with mode %04o, so that others than root can change it; "+
+			"install the system's own: %s", ErrUnavailable, path, stat.Uid, mode, installRemedy)
 	}
 	return nil
 }

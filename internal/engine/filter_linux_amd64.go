@@ -54,8 +54,10 @@ const (
 )
 
 // systemCallFilter returns the filter as `bwrap --seccomp` reads it.
-func systemCallFilter() ([]byte, error) {
-	raw, err := bpf.Assemble(filterProgram())
+func systemCallFilter() ([]byte, error) { return encode(filterProgram()) }
+
+func encode(program []bpf.Instruction) ([]byte, error) {
+	raw, err := bpf.Assemble(program)
 	if err != nil {
 		return nil, fmt.Errorf("assemble the system call filter: %w", err)
 	}

@@ -20,7 +20,8 @@ import (
 // command is isolated.
 type launch struct {
 	bubblewrap string
-	options    []string // travel through a descriptor: a command line can be seen by all
+	line       []string // its command line before argv, which everybody on the host and inside can see
+	options    []string // its other options, which travel through a descriptor
 	data       []string // contents of the descriptors from firstDataFD on
 	argv       []string
 	env        []string // of bubblewrap itself, which /proc/1/environ shows inside
@@ -67,7 +68,7 @@ func attributes(uid, gid int) *syscall.SysProcAttr {
 
 // command returns the command line that starts l, without its descriptors.
 func (l *launch) command() *exec.Cmd {
-	cmd := exec.Command(l.bubblewrap, "--args", strconv.Itoa(optionsFD), "--")
+	cmd := exec.Command(l.bubblewrap, l.line...)
 	cmd.Args = append(cmd.Args, l.argv...)
 	cmd.Env = append([]string{}, l.env...) // not nil, which would pass on the caller's
 	cmd.Dir = "/"

@@ -86,7 +86,13 @@ func procMasks() []string {
 
 // plan makes the launch of a completed spec.
 func (e *Engine) plan(spec Spec) (*launch, error) {
-	l := &launch{bubblewrap: e.bubblewrap, argv: spec.Argv, attributes: attributes(spec.HostUID, spec.HostGID), seal: closeOnExec}
+	l := &launch{
+		bubblewrap: e.bubblewrap,
+		line:       []string{"--args", strconv.Itoa(optionsFD), "--"},
+		argv:       spec.Argv,
+		attributes: attributes(spec.HostUID, spec.HostGID),
+		seal:       closeOnExec,
+	}
 	l.add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 	if !spec.Network {
 		l.add("--unshare-net")

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 )
 
 // Process is one started command.
@@ -108,7 +107,7 @@ func (p *Process) finish() (Exit, error) {
 		return Exit{Code: *code}, streamErr
 	case err != nil && !errors.As(err, &ended):
 		return Exit{Code: -1}, fmt.Errorf("wait for bubblewrap: %w", err)
-	case ended != nil && ended.Sys().(syscall.WaitStatus).Signaled():
+	case ended != nil && ended.ExitCode() == -1: // a signal
 		return Exit{Code: -1, Killed: true}, streamErr
 	}
 	return Exit{Code: -1}, fmt.Errorf("%w: %s", ErrNotRun, p.words())

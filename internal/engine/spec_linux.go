@@ -78,14 +78,14 @@ func checkString(s string) error {
 }
 
 func (s Spec) checkPlaces() error {
-	if !cleanAbsolute(s.Dir) {
-		return fmt.Errorf("directory %q is not a clean absolute path", s.Dir)
-	}
 	if !cleanAbsolute(s.Workdir) || slices.Contains(sharedDirectories, s.Workdir) {
 		return fmt.Errorf("workdir %q is not a clean absolute path of its own", s.Workdir)
 	}
 	if top := topOf(s.Workdir); slices.Contains(systemDirectories, top) {
 		return fmt.Errorf("workdir %q is in %s, which belongs to the system", s.Workdir, top)
+	}
+	if !cleanAbsolute(s.Dir) {
+		return fmt.Errorf("directory %q is not a clean absolute path", s.Dir)
 	}
 	if s.Work != "" {
 		if err := checkDirectory("work", s.Work); err != nil {

@@ -29,13 +29,14 @@ type streams struct {
 
 	fed    chan error // how the input ended
 	copied chan error // how each output ended
+	grace  time.Duration
 	words  firstWords // of standard error
 }
 
 // openStreams makes the pipes and gives cmd its ends. together means that one
 // pipe takes both outputs, so that their order is kept.
 func openStreams(cmd *exec.Cmd, together bool) (*streams, error) {
-	s := &streams{fed: make(chan error, 1), copied: make(chan error, 2)}
+	s := &streams{fed: make(chan error, 1), copied: make(chan error, 2), grace: streamGrace}
 	in, err := s.pipe()
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (s *streams) drain(name string, r *os.File, words, w io.Writer) {
 // finish is called when all processes are gone, and returns what went wrong.
 func (s *streams) finish() error {
 	defer s.closeOuter()
-	timer := time.NewTimer(streamGrace)
+	timer := time.NewTimer(s.grace)
 	defer timer.Stop()
 	var errs []error
 	select {
@@ -144,7 +145,7 @@ func (s *streams) finish() error {
 		case err := <-s.copied:
 			errs = append(errs, err)
 		case <-timer.C:
-			return fmt.Errorf("%w: the output was not taken within %s after the command's end", ErrStream, streamGrace)
+			return fmt.Errorf("%w: the output was not taken within %s after the command's end", ErrStream, s.grace)
 		}
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,160 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestPreflightRunsTheRealChain(t *testing.T) {
+	if err := engineFor(t).Preflight(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPreflightNamesTheRemedy(t *testing.T) {
+	e := *engineFor(t)
+	e.system = append(slices.Clone(e.system), "--ro-bind", "/no/such", "/no/such")
+	err := e.Preflight(t.Context())
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrNotRun) || !strings.Contains(err.Error(), "/no/such") {
+		t.Error(err)
+	}
+	e.bubblewrap = "/no/such/bwrap"
+	if err := e.Preflight(t.Context()); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/bwrap") {
+		t.Error(err)
+	}
+}
+
+func TestPreflightEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := engineFor(t).Preflight(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestRemedies(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		host host
+		want string
+	}{
+		{"no namespaces", host{namespaces: "0", container: true}, "sysctl user.max_user_namespaces="},
+		{"container", host{namespaces: "100", container: true, root: true}, "--security-opt seccomp=unconfined --security-opt systempaths=unconfined"},
+		{"Debian", host{namespaces: "100", unprivileged: "0"}, "sysctl kernel.unprivileged_userns_clone=1"},
+		{"Ubuntu", host{namespaces: "100", appArmor: "1", program: "/opt/program"}, "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or only to /opt/program"},
+		{"Ubuntu as root", host{namespaces: "100", appArmor: "1", root: true}, "unshare --user --pid --fork true"},
+		{"unknown", host{}, "unshare --user --pid --fork true"},
+	} {
+		if got := remedy(c.host); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+func TestStartErrorsSayWhatToDo(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{
+		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EAGAIN: "ulimit -u", syscall.ENOMEM: "fewer commands",
+		syscall.E2BIG: "standard input", syscall.EPERM: "namespaces",
+	} {
+		err := explainStart(&os.PathError{Op: "fork/exec", Path: "bwrap", Err: errno})
+		if !strings.Contains(err.Error(), want) || !errors.Is(err, errno) {
+			t.Errorf("%v: %v", errno, err)
+		}
+		if errors.Is(err, ErrInvalid) == errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v is of both classes, or of none", err)
+		}
+	}
+}
+
+func TestMissingBubblewrapNamesTheInstallCommand(t *testing.T) {
+	_, err := findBubblewrap([]string{filepath.Join(t.TempDir(), "bwrap")})
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+		t.Error(err)
+	}
+}
+
+func TestBubblewrapThatACommandCouldChangeIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bwrap")
+	copyFile(t, engineFor(t).bubblewrap, path)
+	mode := os.FileMode(0o755)
+	if os.Geteuid() == 0 { // it is root's own, so its mode must be what is wrong
+		mode = 0o775
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOwner(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "can change it") {
+		t.Error(err)
+	}
+	if err := checkOwner(engineFor(t).bubblewrap); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOldBubblewrapIsRefused(t *testing.T) {
+	missing := missingOptions("usage: bwrap\n --help  --args FD\n --disable-users  x\n")
+	if slices.Contains(missing, "--args") || !slices.Contains(missing, "--disable-userns") {
+		t.Errorf("%q", missing)
+	}
+}
+
+func TestEveryOptionInUseIsRequired(t *testing.T) {
+	spec, err := Spec{Argv: []string{"true"}, Network: true, Root: newRoot(t), HostUID: hostID, HostGID: hostID}.complete(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := map[string]bool{"--args": true}
+	for _, s := range []Spec{spec, {Work: "/w", Workdir: "/w"}} {
+		l, err := engineFor(t).plan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, option := range l.options {
+			if strings.HasPrefix(option, "--") {
+				inUse[option] = true
+				if !slices.Contains(requiredOptions, option) {
+					t.Errorf("%s is not required", option)
+				}
+			}
+		}
+	}
+	for _, option := range requiredOptions {
+		if !inUse[option] {
+			t.Errorf("%s is required, but not used", option)
+		}
+	}
+}
+
+func TestStartLeaksNoDescriptor(t *testing.T) {
+	run(t, Spec{Argv: []string{"true"}}) // what is opened once
+	before := descriptors(t)
+	for range 5 {
+		run(t, Spec{Argv: []string{"true"}})
+		e := *engineFor(t)
+		e.bubblewrap = "/no/such/bwrap"
+		if _, err := e.Start(lent(Spec{Argv: []string{"true"}})); err == nil {
+			t.Fatal("started without bubblewrap")
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}

@@ -1,0 +1,106 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
+	dir := openDirectory(t)
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		spec  Spec
+		words string
+	}{
+		{"no argv", Spec{}, "names no program"},
+		{"empty program", Spec{Argv: []string{"", "x"}}, "names no program"},
+		{"NUL in argument", Spec{Argv: []string{"true", "a\x00b"}}, "argument 1 holds a NUL"},
+		{"argument too long", Spec{Argv: []string{"true", strings.Repeat("a", 128<<10)}}, "argument 1 is 131072 bytes long"},
+		{"NUL in value", Spec{Argv: []string{"true"}, Env: map[string]string{"A": "b\x00--bind"}}, `"A" holds a NUL`},
+		{"NUL in name", Spec{Argv: []string{"true"}, Env: map[string]string{"A\x00": "b"}}, "holds a NUL"},
+		{"empty name", Spec{Argv: []string{"true"}, Env: map[string]string{"": "b"}}, "is empty"},
+		{"= in name", Spec{Argv: []string{"true"}, Env: map[string]string{"A=B": "c"}}, "holds '='"},
+		{"variable too long", Spec{Argv: []string{"true"}, Env: map[string]string{"A": strings.Repeat("a", 128<<10)}}, "131074 bytes long"},
+		{"relative dir", Spec{Argv: []string{"true"}, Dir: "x"}, `directory "x"`},
+		{"NUL in dir", Spec{Argv: []string{"true"}, Dir: "/x\x00"}, "clean absolute path"},
+		{"relative workdir", Spec{Argv: []string{"true"}, Workdir: "x"}, `workdir "x"`},
+		{"workdir with dots", Spec{Argv: []string{"true"}, Workdir: "/x/../usr"}, "clean absolute path"},
+		{"workdir is the root", Spec{Argv: []string{"true"}, Workdir: "/"}, "path of its own"},
+		{"workdir is /tmp", Spec{Argv: []string{"true"}, Workdir: "/tmp"}, "path of its own"},
+		{"workdir in the system", Spec{Argv: []string{"true"}, Workdir: "/usr/local/x"}, "belongs to the system"},
+		{"workdir over /proc", Spec{Argv: []string{"true"}, Workdir: "/proc"}, "belongs to the system"},
+		{"relative work", Spec{Argv: []string{"true"}, Work: "x"}, "not an absolute path"},
+		{"missing work", Spec{Argv: []string{"true"}, Work: dir + "/none"}, "no such file"},
+		{"work is a file", Spec{Argv: []string{"true"}, Work: file}, "is not a directory"},
+		{"missing root", Spec{Argv: []string{"true"}, Root: dir + "/none"}, "no such file"},
+		{"root is a file", Spec{Argv: []string{"true"}, Root: file}, "is not a directory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := engineFor(t).Start(lent(c.spec))
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.words) || p != nil {
+				t.Errorf("%v, not %q", err, c.words)
+			}
+		})
+	}
+}
+
+func TestOnlyAnUnprivilegedUserIsLent(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		caller         int
+		hostID, hostGD int
+		want           int // the uid that is lent; 0: refused
+	}{
+		{"root names one", 0, 1234, 1234, 1234},
+		{"root names none", 0, 0, 0, 0},
+		{"root names no gid", 0, 1234, 0, 0},
+		{"root names no uid", 0, 0, 1234, 0},
+		{"root names less than nothing", 0, -1, 1234, 0},
+		{"user names none", 1000, 0, 0, 1000},
+		{"user names itself", 1000, 1000, 1000, 1000},
+		{"user names another", 1000, 1001, 1000, 0},
+		{"user names another group", 1000, 1000, 1001, 0},
+	} {
+		spec, err := Spec{Argv: []string{"true"}, HostUID: c.hostID, HostGID: c.hostGD}.complete(c.caller, c.caller)
+		switch {
+		case c.want == 0:
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		case err != nil || spec.HostUID != c.want || spec.HostGID != c.want:
+			t.Errorf("%s: %d %d %v", c.name, spec.HostUID, spec.HostGID, err)
+		}
+	}
+}
+
+func TestLongestArgumentArrives(t *testing.T) {
+	if _, out := run(t, Spec{Argv: []string{"sh", "-c", `echo ${#1}`, "sh", strings.Repeat("a", maxString)}}); out != "131071\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestArgumentsAreNeverOptions(t *testing.T) {
+	for _, argv := range [][]string{
+		{"echo", "--bind", "/", "/host"},
+		{"echo", "--", "--args", "9"},
+	} {
+		want := strings.Join(argv[1:], " ") + "\n"
+		if _, out := run(t, Spec{Argv: argv, Env: map[string]string{"--bind": "--share-net"}}); out != want {
+			t.Errorf("%q, not %q", out, want)
+		}
+	}
+	exit, err := begin(t, Spec{Argv: []string{"--version"}}).Wait()
+	if !errors.Is(err, ErrNotRun) {
+		t.Errorf("%+v %v", exit, err)
+	}
+}
