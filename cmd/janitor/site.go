@@ -143,7 +143,7 @@ func (a *app) openStore(s *site) error {
 		s.options.Store = janitor.NewMemory()
 		return nil
 	case "":
-		if directory, err = userStateDirectory(); err != nil {
+		if directory, err = defaultStateDirectory(); err != nil {
 			return err
 		}
 	}
@@ -152,17 +152,23 @@ func (a *app) openStore(s *site) error {
 	return nil
 }
 
-// userStateDirectory is where this user's programs keep state, by the XDG base
-// directory specification.
-func userStateDirectory() (string, error) {
+// productDir is our folder below the system's or the user's state directory.
+const productDir = "taskowned/janitor"
+
+// defaultStateDirectory is where state is kept unless something else is said: the
+// system's state for root, else the user's (XDG Base Directory Specification).
+func defaultStateDirectory() (string, error) {
+	if os.Geteuid() == 0 {
+		return filepath.Join("/var/lib", productDir), nil
+	}
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "sandbox-janitor"), nil
+		return filepath.Join(base, productDir), nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
 		return "", usage("there is no home directory to keep the state in: set --state file:///DIRECTORY")
 	}
-	return filepath.Join(home, ".local", "state", "sandbox-janitor"), nil
+	return filepath.Join(home, ".local/state", productDir), nil
 }
 
 // openConnections opens the selected connections. One that cannot be opened is
