@@ -1,0 +1,151 @@
+#!/bin/sh
+# Copyright (c) taskowned contributors
+# SPDX-License-Identifier: MPL-2.0
+
+# The whole path on this machine: declare a sandbox with Terraform, run a command
+# in it, leave a mess beside it, and let the janitor reclaim exactly that mess.
+# Everything happens below .cache/demo. A run that was killed is cleaned up by the
+# next one, with the same tools.
+set -eu
+cd "$(dirname "$0")/.."
+bin=$PWD/bin
+work=$PWD/.cache/demo
+state=$work/sandboxes
+uri=local://$state
+unset TF_CLI_CONFIG_FILE
+export TF_VAR_state_directory="$state" TF_IN_AUTOMATION=1
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+fail() {
+	printf '\ndemo: %s\n' "$*" >&2
+	exit 1
+}
+terraform() {
+	directory=$1
+	shift
+	"$TERRAFORM" -chdir="$work/$directory" "$@"
+}
+quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "this failed: $*"; }; }
+sandbox() { "$bin/sandbox" "$@"; }
+janitor() { "$bin/janitor" "$@" --config "$work/janitor.yaml"; }
+handles() { sandbox list "$uri" --output json | sed -n 's/^ *"handle": "\(.*\)",*$/\1/p'; }
+
+# prepare DIRECTORY: a working directory of Terraform, ready for this build of
+# the provider. The lock file of an earlier build would refuse this one.
+prepare() {
+	rm -rf "$work/$1/.terraform" "$work/$1/.terraform.lock.hcl"
+	quietly terraform "$1" init -input=false -plugin-dir="$work/mirror"
+}
+
+# ---------------------------------------------------------------- before
+mkdir -p "$work/quickstart" "$work/abandoned"
+host=$(scripts/provider-host.sh "$TERRAFORM")
+plugin=$work/mirror/$host/taskowned/sandbox/0.1.0/$(go env GOOS)_$(go env GOARCH)
+rm -rf "$work/mirror"
+mkdir -p "$plugin"
+cp "$bin/terraform-provider-sandbox" "$plugin/terraform-provider-sandbox_v0.1.0"
+cp examples/quickstart/main.tf "$work/quickstart/"
+cat >"$work/abandoned/main.tf" <<'EOT'
+terraform {
+  required_providers { sandbox = { source = "taskowned/sandbox" } }
+}
+variable "state_directory" { type = string }
+locals { uri = "local://${var.state_directory}" }
+
+resource "sandbox_instance" "expired" {
+  connection_uri = local.uri
+  owner          = "terraform:demo/expired"
+  lifetime       = "1s"
+}
+resource "sandbox_instance" "stuck" {
+  connection_uri = local.uri
+  owner          = "terraform:demo/stuck"
+  lifetime       = "1h"
+  timeouts       = { delete = "1s" }
+}
+output "stuck" { value = sandbox_instance.stuck.handle }
+EOT
+cat >"$work/janitor.yaml" <<EOT
+mode: enforce
+state: file://$work/janitor
+connections:
+  demo: {uri: "$uri"}
+grace: {expired: 1s, failed_teardown: 1s, orphaned_workspace: 1s}
+EOT
+prepare quickstart
+prepare abandoned
+
+# ---------------------------------------------------------------- 1
+say '1. Declare a sandbox:  terraform apply'
+quietly terraform quickstart apply -input=false -auto-approve
+terraform quickstart output
+quietly terraform quickstart plan -input=false -detailed-exitcode
+echo '(a second plan is empty)'
+healthy=$(terraform quickstart output -raw handle)
+
+# ---------------------------------------------------------------- 2
+say '2. Use it, and try to leave it:  sandbox exec'
+sandbox exec "$uri" "$healthy" -- sh -c '
+	echo "I am uid $(id -u) in $PWD on $(hostname)" | tee report.txt
+	if python3 -c "import socket; socket.create_connection((\"192.0.2.1\", 443), 2)" 2>/dev/null
+	then echo "network:  REACHED"; else echo "network:  cut"; fi
+	if touch /usr/escaped 2>/dev/null
+	then echo "outside:  WRITTEN"; else echo "outside:  read-only"; fi
+	if test -e "$1"
+	then echo "the host: VISIBLE"; else echo "the host: out of sight"; fi
+' sh "$work" | tee "$work/inside"
+! grep -qE 'REACHED|WRITTEN|VISIBLE' "$work/inside" || fail 'the sandbox leaks'
+sandbox cp "$uri" "$healthy:report.txt" - >/dev/null
+
+# ---------------------------------------------------------------- 3
+say '3. Leave a mess beside it'
+quietly terraform abandoned apply -input=false -auto-approve
+stuck=$(terraform abandoned output -raw stuck)
+echo '* a sandbox that expired, whose Terraform state is lost'
+
+# A command whose supervisor hangs keeps its sandbox from being torn down.
+sandbox exec "$uri" "$stuck" --timeout 10m -- sleep 600 >/dev/null 2>&1 &
+hung=$!
+until [ "$(sandbox show "$uri" "$stuck" --output json | sed -n 's/.*"attached": \([0-9]*\).*/\1/p')" = 1 ]; do
+	kill -0 "$hung" || fail 'the command in the sandbox ended too early'
+done
+kill -STOP "$hung"
+if terraform abandoned destroy -input=false -auto-approve -target=sandbox_instance.stuck >"$work/log" 2>&1; then
+	fail 'a teardown was meant to fail'
+fi
+kill -KILL "$hung"
+rm -f "$work/abandoned/terraform.tfstate"*
+echo '* a sandbox whose teardown failed half-way, because a command in it hung'
+
+mkdir -p "$state/staging/killed-create/work"
+echo '* a workspace that a killed create left behind'
+
+# ---------------------------------------------------------------- 4
+say '4. What would the janitor reclaim, and why?  janitor plan'
+until janitor plan --output json | grep -q '"reclaim": 2'; do :; done
+janitor plan
+
+say '5. Reclaim it:  janitor sweep, twice (what has no date of its own is only marked by a first look)'
+janitor sweep --auto-approve
+janitor sweep --auto-approve
+janitor sweep --auto-approve >"$work/log" || fail "a third sweep still has work: $(cat "$work/log")"
+[ -z "$(ls "$state/staging" "$state/trash" | grep -v :)" ] || fail 'a workspace was left'
+[ "$(handles)" = "$healthy" ] || fail "these are left: $(handles)"
+
+# ---------------------------------------------------------------- 6
+say '6. The healthy one stands:  sandbox list'
+sandbox list "$uri"
+sandbox exec "$uri" "$healthy" -- cat report.txt
+
+say '7. And goes when it is told to:  terraform destroy'
+quietly terraform quickstart destroy -input=false -auto-approve
+tail -n 1 "$work/log"
+[ -z "$(handles)" ] || fail "these are left: $(handles)"
+
+say 'Summary'
+cat <<EOT
+  declared    1 sandbox, network cut, host read-only, no account needed
+  messed up   1 expired, 1 half torn down, 1 orphaned workspace
+  reclaimed   3, each with its evidence; the healthy one was never touched
+  left        nothing; logs and state are in .cache/demo
+EOT
