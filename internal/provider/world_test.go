@@ -192,30 +192,26 @@ func (w *world) tagged(want map[string]any) resource.TestCheckFunc {
 	}
 }
 
-// envOf checks the environment the only sandbox was born with, in its record.
-func (w *world) envOf(want map[string]string) error {
+// record is the only sandbox as it stands on disk.
+func (w *world) record() string {
+	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.dir, "sandboxes", w.only().Handle, "meta.json"))
 	if err != nil {
-		return err
+		w.t.Fatal(err)
 	}
+	return string(data)
+}
+
+// envOf checks the environment the only sandbox was born with.
+func (w *world) envOf(want map[string]string) error {
 	var record struct{ Env map[string]string }
-	if err := json.Unmarshal(data, &record); err != nil {
+	if err := json.Unmarshal([]byte(w.record()), &record); err != nil {
 		return err
 	}
 	if !maps.Equal(record.Env, want) {
 		return fmt.Errorf("the environment is %v, want %v", record.Env, want)
 	}
 	return nil
-}
-
-func unchangedCounts(before, after map[string]int, verbs ...string) error {
-	var wrong []error
-	for _, verb := range verbs {
-		if before[verb] != after[verb] {
-			wrong = append(wrong, fmt.Errorf("%s was called %d times", verb, after[verb]-before[verb]))
-		}
-	}
-	return errors.Join(wrong...)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
