@@ -1,0 +1,51 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+func TestFiltersMatchAllThatIsAskedFor(t *testing.T) {
+	end := time.Date(2026, time.November, 30, 18, 0, 0, 0, time.UTC)
+	found := sandbox.Sandbox{
+		State: sandbox.Running,
+		Tags:  sandbox.Tags{airflow.TagOwner: "terraform:a", airflow.TagExpiresAt: airflow.FormatExpiry(end)},
+	}
+	endless := sandbox.Sandbox{State: sandbox.Running, Tags: sandbox.Tags{airflow.TagExpiresAt: "soon"}}
+	serverEnds := endless
+	serverEnds.ServerEnds = end
+	owner, state := types.StringValue, types.StringValue
+	before := func(d time.Duration) timetypes.RFC3339 { return timetypes.NewRFC3339TimeValue(end.Add(d)) }
+	for name, row := range map[string]struct {
+		filter  instancesModel
+		sandbox sandbox.Sandbox
+		matches bool
+	}{
+		"no filter":               {instancesModel{}, found, true},
+		"its owner":               {instancesModel{Owner: owner("terraform:a")}, found, true},
+		"another owner":           {instancesModel{Owner: owner("terraform:b")}, found, false},
+		"an owner of nobody's":    {instancesModel{Owner: owner("terraform:a")}, endless, false},
+		"its state":               {instancesModel{State: state("running")}, found, true},
+		"another state":           {instancesModel{State: state("failed")}, found, false},
+		"ends before":             {instancesModel{ExpiresBefore: before(time.Second)}, found, true},
+		"ends just then":          {instancesModel{ExpiresBefore: before(0)}, found, false},
+		"ends after":              {instancesModel{ExpiresBefore: before(-time.Hour)}, found, false},
+		"an unknown end":          {instancesModel{ExpiresBefore: before(time.Hour)}, endless, false},
+		"an end the server knows": {instancesModel{ExpiresBefore: before(time.Hour)}, serverEnds, true},
+		"one of two":              {instancesModel{Owner: owner("terraform:a"), State: state("failed")}, found, false},
+		"both":                    {instancesModel{Owner: owner("terraform:a"), ExpiresBefore: before(time.Second)}, found, true},
+	} {
+		if got := row.filter.matches(row.sandbox); got != row.matches {
+			t.Errorf("%s: %t, want %t", name, got, row.matches)
+		}
+	}
+}
