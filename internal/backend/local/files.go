@@ -206,7 +206,7 @@ func (st *state) inWorkdir(rec record, name string, f func(root *os.Root, name s
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return f(root, path.Clean(below))
 }
 

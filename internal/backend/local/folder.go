@@ -38,10 +38,10 @@ func (d folder) open(name string, flags int, perm uint32) (*os.File, error) {
 	}
 	for {
 		fd, err := unix.Openat2(int(d.Fd()), name, &how)
-		switch {
-		case err == nil:
+		switch err {
+		case nil:
 			return os.NewFile(uintptr(fd), d.Name()+"/"+name), nil
-		case err == unix.EINTR || err == unix.EAGAIN:
+		case unix.EINTR, unix.EAGAIN:
 			continue
 		}
 		return nil, d.failed("open", name, err)
@@ -141,7 +141,7 @@ func (d folder) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", name)
-	case int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid():
+	case !isOurs(info):
 		return nil, fmt.Errorf("%s belongs to another user", name)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), limit)
@@ -151,6 +151,11 @@ func (d folder) read(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
+func isOurs(info fs.FileInfo) bool {
+	is, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(is.Uid) == os.Geteuid()
+}
+
 // replace gives the file name a new content in one durable step: readers see
 // the old or the new one, also after a crash. One writer at a time: the caller
 // holds a lock, so that the temporary file can have a fixed name and none is
@@ -158,7 +163,7 @@ func (d folder) read(name string, limit int64) ([]byte, error) {
 func (d folder) replace(name string, data []byte) error {
 	temporary := name + ".new"
 	if err := d.writeSynced(temporary, data); err != nil {
-		_ = unix.Unlinkat(int(d.Fd()), temporary, 0)
+		d.unlink(temporary)
 		return err
 	}
 	if err := d.rename(temporary, d, name); err != nil {
@@ -175,6 +180,9 @@ func (d folder) writeSynced(name string, data []byte) error {
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
 }
+
+// unlink removes a file of ours that is of no use any more, if it can.
+func (d folder) unlink(name string) { _ = unix.Unlinkat(int(d.Fd()), name, 0) }
 
 // root opens d for work on files that are not ours.
 func (d folder) root() (*os.Root, error) {

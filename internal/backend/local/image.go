@@ -41,12 +41,14 @@ var (
 	pinnedPattern   = regexp.MustCompile(`^(/.*)@(sha256-[0-9a-f]{64})$`)
 )
 
+// isImage reports what can be the reference of an image.
+func isImage(image string) bool {
+	return image == hostImage || unpackedPattern.MatchString(image) || filepath.IsAbs(image) && !strings.ContainsRune(image, 0)
+}
+
 // checkImage reports what cannot be an image, without looking at the disk.
 func checkImage(image string) error {
-	switch {
-	case image == "", image == hostImage, unpackedPattern.MatchString(image):
-		return nil
-	case filepath.IsAbs(image) && !strings.ContainsRune(image, 0):
+	if image == "" || isImage(image) {
 		return nil
 	}
 	return fmt.Errorf("%q is not %q, the absolute path of a root file system directory, or the reference of a sandbox_image; "+
@@ -55,14 +57,12 @@ func checkImage(image string) error {
 
 // imageRoot returns the root file system of an image; empty: the host's.
 func (st *state) imageRoot(image string) (string, error) {
-	dir := image
-	switch {
-	case image == hostImage:
+	if image == hostImage {
 		return "", nil
-	case unpackedPattern.MatchString(image):
+	}
+	dir, _ := splitPinned(image)
+	if unpackedPattern.MatchString(image) {
 		dir = filepath.Join(st.Name(), imagesDir, image)
-	default:
-		dir, _ = splitPinned(image)
 	}
 	info, err := os.Lstat(dir)
 	switch {
@@ -97,8 +97,8 @@ func (st *state) checkUsable(image string) error {
 	return err
 }
 
-// splitPinned splits the reference of a directory; print is empty without one.
-func splitPinned(image string) (dir, print string) {
+// splitPinned splits the reference of a directory; pin is empty without one.
+func splitPinned(image string) (dir, pin string) {
 	if m := pinnedPattern.FindStringSubmatch(image); m != nil {
 		return m[1], m[2]
 	}
@@ -142,8 +142,8 @@ func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.
 		if err := checkReachable(from); err != nil {
 			return "", err
 		}
-		print, err := fingerprint(from)
-		return from + "@" + print, err
+		pin, err := fingerprint(from)
+		return from + "@" + pin, err
 	case info.Mode().IsRegular():
 		return st.unpackOnce(ctx, from, log)
 	}
@@ -155,11 +155,11 @@ func (h *host) HasImage(ctx context.Context, reference string) (bool, error) {
 	has := false
 	call := backend.Call{Verb: "has-image", Idempotent: true, Deadline: buildDeadline}
 	err := h.do(ctx, call, func(_ context.Context, st *state) error {
-		if checkImage(reference) != nil {
-			return nil
+		var err error
+		if isImage(reference) {
+			err = st.checkUsable(reference)
+			has = err == nil
 		}
-		err := st.checkUsable(reference)
-		has = err == nil
 		if errors.Is(err, backend.ErrInvalid) {
 			return nil
 		}

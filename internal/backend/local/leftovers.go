@@ -119,9 +119,9 @@ func (d folder) inUse() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		err = unix.Flock(int(f.Fd()), exclusive|unix.LOCK_NB)
+		err = lockNow(f, exclusive)
 		f.Close()
-		if err == unix.EWOULDBLOCK {
+		if errors.Is(err, errLocked) {
 			return true, nil
 		}
 		if err != nil {

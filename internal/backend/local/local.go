@@ -29,8 +29,9 @@ type host struct {
 	caller *backend.Caller
 	clock  clock.Clock
 
-	mu     sync.Mutex
-	engine *engine.Engine // nil until it has proved to isolate
+	newEngine func() (*engine.Engine, error)
+	mu        sync.Mutex
+	engine    *engine.Engine // nil until it has proved to isolate
 }
 
 var (
@@ -55,7 +56,7 @@ func open(conn backend.Connection, _ backend.Credentials, caller *backend.Caller
 }
 
 func newHost(dir string, caller *backend.Caller, clk clock.Clock) *host {
-	return &host{dir: dir, caller: caller, clock: clk}
+	return &host{dir: dir, caller: caller, clock: clk, newEngine: engine.New}
 }
 
 // defaultDir is where "local:" leads: the system's state for root, else the
@@ -101,7 +102,7 @@ func (h *host) isolation(ctx context.Context) (*engine.Engine, error) {
 	if h.engine != nil {
 		return h.engine, nil
 	}
-	e, err := engine.New()
+	e, err := h.newEngine()
 	if err == nil {
 		err = e.Preflight(ctx)
 	}

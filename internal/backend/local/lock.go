@@ -29,20 +29,23 @@ func (d folder) tryLock(name string, kind int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = unix.Flock(int(f.Fd()), kind|unix.LOCK_NB)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
+	if err := lockNow(f, kind); err != nil {
 		f.Close()
-		if err == unix.EWOULDBLOCK {
-			return nil, errLocked
-		}
 		return nil, d.failed("lock", name, err)
 	}
 	return f, nil
+}
+
+func lockNow(f *os.File, kind int) error {
+	for {
+		switch err := unix.Flock(int(f.Fd()), kind|unix.LOCK_NB); err {
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return errLocked
+		default:
+			return err
+		}
+	}
 }
 
 // lock takes the lock on the file name, and waits for it as long as ctx allows.

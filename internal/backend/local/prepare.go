@@ -92,7 +92,7 @@ func initialise(d folder) error {
 		return err
 	}
 	draft := draftPrefix + random()
-	defer unix.Unlinkat(int(d.Fd()), draft, 0)
+	defer d.unlink(draft)
 	if err := d.writeSynced(draft, append(data, '\n')); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ package local
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,21 +22,19 @@ import (
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // place returns a state directory that is not made yet and that the users of
-// sandboxes can reach: t.TempDir is closed to them.
+// sandboxes can reach.
 func place(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "local-test-")
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, open := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(open, 0o711); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	return dir + "/state"
+	return filepath.Join(dir, "state")
 }
 
-// open returns a prepared backend on dir whose clock stands at start. Nothing
+// testHost returns a prepared backend on dir whose clock stands at start. Nothing
 // is run in isolation by it.
 func testHost(t *testing.T, dir string) (*host, *clock.Fake) {
 	t.Helper()

@@ -82,7 +82,7 @@ func unpackInto(ctx context.Context, dir folder, f io.Reader, digest string) err
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	sum := sha256.New()
 	whole := io.TeeReader(withContext{ctx, f}, sum)
 	if err := unpack(root, whole); err != nil {
