@@ -12,9 +12,12 @@ import (
 )
 
 // testArrows are the further arrows of tests, by directory; "*" stands for
-// every directory. A test may use the real parts around what it tests.
+// every directory: a test may use the vocabulary, the clock and Airflow's tags to
+// set its stage, and the real parts around what it tests.
 var testArrows = map[string][]string{
-	"*": {"internal/sandbox", "internal/clock"},
+	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
+	"internal/backend/local": {"internal/backend/backendtest"},
+	"internal/provider":      {"internal/backend"},
 }
 
 // drawnArrows reads the picture of ARCHITECTURE.md: in its first code block,

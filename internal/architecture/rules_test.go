@@ -38,13 +38,19 @@ func declaresMain(f *file) bool {
 	})
 }
 
+// stopwatches are the tests that may read the clock, and what for.
+var stopwatches = map[string]string{
+	"internal/engine/figures_test.go": "how much longer a command takes than bubblewrap alone",
+	"internal/engine/streams_test.go": "that input which nobody reads holds nothing up",
+}
+
 // secondClocks reports who reads the clock outside internal/clock. Since and
 // Until read it too; timers do not tell the time and are free.
 func secondClocks(_ fs.FS, files []*file) []string {
 	var breaches []string
 	for _, f := range files {
 		name, imported := localName(f, "time")
-		if !imported || f.dir() == "internal/clock" {
+		if !imported || f.dir() == "internal/clock" || stopwatches[f.name] != "" {
 			continue
 		}
 		if name == "." {
@@ -93,7 +99,10 @@ func namelessPackages(_ fs.FS, files []*file) []string {
 	dirs, groups := byDir(files)
 	var breaches []string
 	for _, dir := range dirs {
-		names := append(strings.Split(dir, "/"), groups[dir][0].syntax.Name.Name)
+		names := strings.Split(dir, "/")
+		for _, f := range groups[dir] {
+			names = append(names, f.syntax.Name.Name)
+		}
 		if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(namelessNames, name) }) {
 			breaches = append(breaches, dir+": the name does not say what the package is for")
 		}
@@ -105,13 +114,18 @@ func undocumentedPackages(_ fs.FS, files []*file) []string {
 	dirs, groups := byDir(files)
 	var breaches []string
 	for _, dir := range dirs {
+		var name string
 		var comments []string
 		for _, f := range groups[dir] {
-			if f.syntax.Doc != nil && !f.isTest() {
+			if f.isTest() {
+				continue
+			}
+			name = f.syntax.Name.Name
+			if f.syntax.Doc != nil {
 				comments = append(comments, f.syntax.Doc.Text())
 			}
 		}
-		switch name := groups[dir][0].syntax.Name.Name; {
+		switch {
 		case len(comments) == 0:
 			breaches = append(breaches, dir+": no comment says what the package does")
 		case len(comments) > 1:
