@@ -63,7 +63,7 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
-	subject, facts, err := r.read(p, v.Key)
+	facts, err := r.read(p, v.Key)
 	switch {
 	case errors.Is(err, backend.ErrNotFound) && v.Attempts > 0:
 		return Reclaimed, ""
@@ -72,15 +72,14 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 	case err != nil:
 		return Failed, "read it again: " + err.Error()
 	}
-	policy := r.seen(&facts, p.Policy)
-	if now := verdict.Judge(subject, &facts, policy); now.Outcome != verdict.Condemned || now.Reason != v.Reason {
+	if now := r.judge(&facts, p.Policy, 0); now.Outcome != verdict.Condemned || now.Reason != v.Reason {
 		return Spared, contradiction(now)
 	}
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
-	asked := r.ask(p, subject)
-	_, _, err = r.read(p, v.Key)
+	asked := r.ask(p, facts.Subjects[0])
+	_, err = r.read(p, v.Key)
 	switch {
 	case errors.Is(err, backend.ErrNotFound):
 		return Reclaimed, ""
@@ -91,7 +90,7 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 }
 
 // read is fresh within its time.
-func (r *run) read(p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+func (r *run) read(p *place, key verdict.Key) (verdict.Facts, error) {
 	timeout := r.CallTimeout
 	if key.Leftover {
 		timeout = r.ListTimeout
@@ -144,7 +143,7 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 	attempt := mark.Attempts
 	switch result {
 	case Reclaimed, Vanished:
-		delete(p.marks, v.Key)
+		p.marks[v.Key] = verdict.Mark{Reason: v.Reason, First: mark.First, Gone: r.Clock.Now()}
 	case Failed:
 		mark.LastError = detail
 		p.marks[v.Key] = mark
@@ -190,6 +189,6 @@ func (r *run) isGone(p *place, key verdict.Key) (gone bool) {
 			gone = false
 		}
 	}()
-	_, _, err := r.read(p, key)
+	_, err := r.read(p, key)
 	return errors.Is(err, backend.ErrNotFound)
 }

@@ -122,7 +122,10 @@ func (r *run) decide(ctx context.Context) {
 			p.marks = p.known.Marks
 			continue
 		}
-		policy := r.seen(&p.facts, p.Policy)
+		policy := p.Policy
+		if r.blind != nil {
+			r.blind(&p.facts, &policy)
+		}
 		p.plan = verdict.Decide(p.facts, policy)
 		p.marks = verdict.Remember(p.facts, p.plan)
 		p.count()
@@ -132,12 +135,12 @@ func (r *run) decide(ctx context.Context) {
 	}
 }
 
-// seen returns the policy to judge by. Only tests change anything here.
-func (r *run) seen(facts *verdict.Facts, policy verdict.Policy) verdict.Policy {
+// judge judges one of the subjects in facts.
+func (r *run) judge(facts *verdict.Facts, policy verdict.Policy, subject int) verdict.Verdict {
 	if r.blind != nil {
 		r.blind(facts, &policy)
 	}
-	return policy
+	return verdict.Judge(facts.Subjects[subject], facts, policy)
 }
 
 // postponeAll puts off what was chosen and forgets that it was to be asked.

@@ -96,10 +96,10 @@ func (r *run) survey(ctx context.Context, p *place, letGo func(verdict.Verdict) 
 		facts.Complete = err == nil
 		facts.ClockDoubt = clockDoubt(p)
 	}()
-	policy := r.seen(&facts, p.Policy)
 	consider := func(s verdict.Subject) {
-		if !letGo(verdict.Judge(s, &facts, policy)) {
-			facts.Subjects = append(facts.Subjects, s)
+		facts.Subjects = append(facts.Subjects, s)
+		if last := len(facts.Subjects) - 1; letGo(r.judge(&facts, p.Policy, last)) {
+			facts.Subjects = facts.Subjects[:last]
 		}
 	}
 	leftovers, leaves := p.Backend.(backend.Leftovers)
@@ -145,9 +145,9 @@ func clockDoubt(p *place) string {
 	return ""
 }
 
-// fresh reads one subject again, and returns it with the facts of this moment.
-// The answer is ErrNotFound only where it is definitely gone.
-func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+// fresh reads one subject again, and returns the facts of this moment with it
+// alone. The answer is ErrNotFound only where it is definitely gone.
+func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Facts, error) {
 	if key.Leftover {
 		return r.freshLeftover(ctx, p, key)
 	}
@@ -155,30 +155,27 @@ func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Sub
 	box, err := p.Backend.Get(ctx, key.Ref)
 	facts.Now, facts.LastLook = r.Clock.Now(), later(p.facts.Now, p.known.LastLook)
 	facts.ClockDoubt = clockDoubt(p)
-	if err != nil {
-		return verdict.Subject{}, facts, err
+	facts.Subjects = []verdict.Subject{{Sandbox: &box}}
+	if err == nil && box.State == sandbox.Ended {
+		err = backend.ErrNotFound
 	}
-	if box.State == sandbox.Ended {
-		return verdict.Subject{}, facts, backend.ErrNotFound
-	}
-	return verdict.Subject{Sandbox: &box}, facts, nil
+	return facts, err
 }
 
 // freshLeftover looks again at everything: whether a leftover is used shows
 // only in the sandboxes, and that it is gone only in a complete look.
-func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (verdict.Subject, verdict.Facts, error) {
+func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (verdict.Facts, error) {
 	facts, err := r.survey(ctx, p, func(v verdict.Verdict) bool { return v.Key != key })
-	if err != nil {
-		return verdict.Subject{}, facts, err
-	}
 	facts.LastLook = later(p.facts.Now, p.known.LastLook)
 	switch {
+	case err != nil:
+		return facts, err
 	case facts.Listed == 0 && p.facts.Listed > 0:
-		return verdict.Subject{}, facts, fmt.Errorf("%w: nothing is listed where there were %d a moment ago", backend.ErrUnavailable, p.facts.Listed)
+		return facts, fmt.Errorf("%w: nothing is listed where there were %d a moment ago", backend.ErrUnavailable, p.facts.Listed)
 	case len(facts.Subjects) == 0:
-		return verdict.Subject{}, facts, backend.ErrNotFound
+		return facts, backend.ErrNotFound
 	}
-	return facts.Subjects[0], facts, nil
+	return facts, nil
 }
 
 func later(a, b time.Time) time.Time {

@@ -21,7 +21,7 @@ func (p *place) unconfirmed() []verdict.Key {
 	}
 	var keys []verdict.Key
 	for key, mark := range p.marks {
-		if !mark.Asked.IsZero() && !there[key] {
+		if !mark.Asked.IsZero() && mark.Gone.IsZero() && !there[key] {
 			keys = append(keys, key)
 		}
 	}

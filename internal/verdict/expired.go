@@ -27,7 +27,7 @@ func judgeExpired(s Subject, facts *Facts) Finding {
 	if box == nil || box.ServerEnds.After(facts.Now) {
 		return Finding{}
 	}
-	recorded, doubt := readMoment(box, airflow.TagExpiresAt, facts.Now)
+	recorded, doubt := readMoment(box, airflow.TagExpiresAt)
 	end := later(recorded, box.ServerEnds)
 	switch {
 	case doubt != "":

@@ -22,12 +22,12 @@ var failedTeardown = Rule{
 	Judge:   judgeFailedTeardown,
 }
 
-func judgeFailedTeardown(s Subject, facts *Facts) Finding {
+func judgeFailedTeardown(s Subject, _ *Facts) Finding {
 	box := s.Sandbox
 	if box == nil {
 		return Finding{}
 	}
-	asked, doubt := readMoment(box, sandbox.TagTeardownAt, facts.Now)
+	asked, doubt := readMoment(box, sandbox.TagTeardownAt)
 	switch {
 	case doubt != "":
 		return Finding{Holds: Unknown, Doubt: doubt}

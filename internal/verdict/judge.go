@@ -18,6 +18,10 @@ func Judge(s Subject, facts *Facts, policy Policy) Verdict {
 	if s.Sandbox != nil {
 		v.Owner = s.Sandbox.Tags[airflow.TagOwner]
 	}
+	if gone := facts.Marks[v.Key].Gone; !gone.IsZero() {
+		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(gone)+"; the listing lags"
+		return v
+	}
 	if why := policy.protection(s, facts.Now); why != "" {
 		v.Outcome, v.Doubt = Protected, why
 		return v

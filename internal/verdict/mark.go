@@ -16,6 +16,9 @@ import (
 // MaxAttempts is how often something is asked to go before a person is needed.
 const MaxAttempts = 5
 
+// goneKept is how long listings may lag behind a read by id.
+const goneKept = 24 * time.Hour
+
 // Mark is all that is remembered of a suspect; no mark, never suspected.
 type Mark struct {
 	Reason    Reason    `json:"reason"`
@@ -25,6 +28,9 @@ type Mark struct {
 	Next      time.Time `json:"next,omitzero"`  // not asked again before
 	Attempts  int       `json:"attempts,omitempty"`
 	LastError string    `json:"last_error,omitempty"`
+	// Gone is when it was found to be absent by id. Listings may lag: for
+	// goneKept after, one that still shows it is not believed.
+	Gone time.Time `json:"gone,omitzero"`
 }
 
 // Marks are the marks of one place. As JSON they are a list, sorted by key.

@@ -46,7 +46,7 @@ func keeps(value string, now time.Time) bool {
 	if value == "" || value == "false" {
 		return false
 	}
-	if until, ok := parseMoment(value); ok {
+	if until, err := airflow.ParseExpiry(value); err == nil {
 		return now.Before(until)
 	}
 	if until, err := time.Parse(time.RFC3339, value); err == nil {

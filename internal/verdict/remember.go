@@ -29,6 +29,7 @@ func Remember(facts Facts, plan Plan) Marks {
 		seen[v.Key] = true
 		old, marked := facts.Marks[v.Key]
 		switch {
+		case !old.Gone.IsZero(): // below
 		case blind || v.Outcome == Unjudged || v.Outcome == Suspected && v.Ripe.IsZero():
 			if marked {
 				marks[v.Key] = old
@@ -42,9 +43,14 @@ func Remember(facts Facts, plan Plan) Marks {
 		}
 	}
 	for key, mark := range facts.Marks {
-		// What was asked to go is forgotten only after a read by id.
-		absent := facts.Complete && !blind && mark.Asked.IsZero()
-		if !seen[key] && !absent {
+		switch {
+		case !mark.Gone.IsZero():
+			if mark, kept := mark.outlive(facts); kept {
+				marks[key] = mark
+			}
+		case seen[key]:
+		case facts.Complete && !blind && mark.Asked.IsZero(): // no longer there
+		default: // not seen, or asked to go: only a read by id tells that it is gone
 			marks[key] = mark
 		}
 	}
@@ -70,4 +76,18 @@ func (m Mark) startOver(facts Facts) Mark {
 		m.Next = furthest
 	}
 	return m
+}
+
+// outlive keeps the mark of what is gone until two looks running find it old
+// enough to forget: one may have been made by a clock that was wrong.
+func (m Mark) outlive(facts Facts) (kept Mark, ok bool) {
+	old := facts.ClockDoubt == "" && facts.Now.Sub(m.Gone).Abs() >= goneKept
+	if old && m.Looks > 0 {
+		return Mark{}, false
+	}
+	m.Looks = 0
+	if old {
+		m.Looks = 1
+	}
+	return m, true
 }

@@ -1,0 +1,352 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// The oracle knows the truth and watches every call. It is written from the
+// promises and shares no line with what it watches.
+
+// clockError is how wrong the clock of a host may be without anybody noticing.
+const clockError = time.Minute
+
+// seen names a thing across places.
+type seen struct {
+	place string
+	verdict.Key
+}
+
+// witness is the truth at the moment of a fresh read.
+type witness struct {
+	box   sandbox.Sandbox // what was told
+	keeps string          // why it must stand; empty: it is dead
+}
+
+// witnesses are what the oracle remembers of one run.
+type witnesses struct {
+	known    Document // as it was when the run took it
+	hasKnown bool
+
+	clocks   map[string]time.Time                       // the janitor's clock at the first listing, by place
+	ended    map[string]int                             // listings of each kind that ended, or broke
+	partial  map[string]bool                            // the look was not complete
+	empty    map[string]bool                            // the look showed nothing
+	listed   map[string]map[sandbox.Ref]sandbox.Sandbox // by the first listing
+	used     map[string]map[string]bool                 // paths in use at the last listing
+	left     map[string]map[sandbox.Ref]bool
+	size     map[string]int // what the first listing showed
+	reads    map[seen]witness
+	gone     map[seen]bool
+	removals map[string]int
+	asks     int
+}
+
+func newWitnesses() witnesses {
+	return witnesses{
+		clocks: make(map[string]time.Time), ended: make(map[string]int),
+		partial: make(map[string]bool), empty: make(map[string]bool),
+		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
+		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
+		size: make(map[string]int), reads: make(map[seen]witness), gone: make(map[seen]bool),
+		removals: make(map[string]int),
+	}
+}
+
+// asking is what the oracle remembers of one thing over all runs.
+type asking struct {
+	times int
+	last  time.Time
+	jumps int
+}
+
+func (w *world) harm(invariant int, format string, args ...any) {
+	w.damage = append(w.damage, fmt.Sprintf("invariant %d: ", invariant)+fmt.Sprintf(format, args...))
+}
+
+func (w *world) note(format string, args ...any) {
+	w.trace = append(w.trace, w.now.Format("02 15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+// The witnesses of a look.
+
+func (v *view) witnessList(s *site) {
+	if _, again := v.clocks[s.name]; !again {
+		v.clocks[s.name] = v.now.Add(v.skew)
+		v.empty[s.name] = s.signedOut
+		v.listed[s.name] = make(map[sandbox.Ref]sandbox.Sandbox)
+	}
+	v.used[s.name] = make(map[string]bool)
+	for _, b := range s.boxes {
+		for _, path := range b.Workspaces {
+			v.used[s.name][path] = true
+		}
+	}
+}
+
+func (v *view) witnessEnd(s *site, kind string, err error) {
+	v.ended[s.name+kind]++
+	if err != nil && v.ended[s.name+kind] == 1 {
+		v.partial[s.name] = true
+	}
+}
+
+func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
+	if !arrived {
+		return
+	}
+	v.left[s.name] = make(map[sandbox.Ref]bool)
+	for _, l := range left {
+		v.left[s.name][l.Ref] = true
+		v.reads[seen{s.name, verdict.Key{Ref: l.Ref, Leftover: true}}] = witness{keeps: v.keepsLeft(s, l)}
+	}
+	if v.size[s.name] == 0 {
+		v.size[s.name] = len(v.listed[s.name]) + len(left)
+	}
+}
+
+func (v *view) witnessBox(s *site, b *box) witness {
+	return witness{box: b.reply(), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
+}
+
+// error is the most by which a janitor may misjudge the time at a place.
+func (s *site) error() time.Duration {
+	if s.remote {
+		return simExpired/2 + time.Second
+	}
+	return clockError
+}
+
+// The truth about one thing.
+
+func (v *view) keepsLeft(s *site, l sandbox.Leftover) string {
+	switch {
+	case l.Problem != "":
+		return "it cannot be judged"
+	case l.InUse || v.used[s.name][l.Path]:
+		return "it is used"
+	case v.now.Add(s.error()).Before(l.ChangedAt.Add(simOrphan)):
+		return "it is too young"
+	}
+	return ""
+}
+
+// keepsBox says why a sandbox must stand at a moment; empty: it is dead.
+func (w *world) keepsBox(s *site, b *box, at time.Time) string {
+	switch {
+	case b.Problem != "" || b.untold:
+		return "it cannot be read"
+	case protectedBox(s, b, at):
+		return "it is protected"
+	case b.Tags[airflow.TagSandbox] == "" && b.Tags[sandbox.TagTeardownAt] == "":
+		return "it is foreign"
+	}
+	teardown, asked := unix(b.Tags[sandbox.TagTeardownAt])
+	stuck := b.State == sandbox.Stopping || b.State == sandbox.Failed
+	switch {
+	case asked && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):
+		return ""
+	case !asked && stuck && at.After(b.StateSince.Add(simFailed)):
+		return ""
+	}
+	tag, recorded := b.Tags[airflow.TagExpiresAt]
+	end, readable := unix(tag)
+	if b.ServerEnds.After(end) {
+		end = b.ServerEnds
+	}
+	if b.CreatedAt.IsZero() || end.IsZero() || recorded && !readable || at.Before(end.Add(simExpired)) {
+		return "it is not past its end"
+	}
+	return ""
+}
+
+func protectedBox(s *site, b *box, at time.Time) bool {
+	switch tag := b.Tags[sandbox.TagProtect]; tag {
+	case "", "false":
+	default:
+		if until, timed := unix(tag); !timed || at.Before(until) {
+			return true
+		}
+	}
+	return strings.HasPrefix(b.Tags[airflow.TagOwner], "keep/") || b.Tags["team"] == "research" ||
+		s.name == "remote" && b.Handle == "box-03"
+}
+
+func unix(value string) (time.Time, bool) {
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return time.Unix(seconds, 0), true
+}
+
+// checkAsk watches one destroy or removal as it happens.
+func (v *view) checkAsk(s *site, key verdict.Key) {
+	id := seen{s.name, key}
+	v.note("%s asks %s#%s to go", v.name, s.name, key.Handle)
+	v.asks++
+	switch read, ok := v.reads[id]; {
+	case !ok:
+		v.harm(2, "%s#%s is asked without a fresh read", s.name, key.Handle)
+	case read.keeps == "it is protected" || read.keeps == "it is foreign" || read.keeps == "it cannot be read" || read.keeps == "it is too young":
+		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
+	case read.keeps != "":
+		v.harm(1, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
+	}
+	mark := v.store.Scopes["sim:"+s.name].Marks[key]
+	if mark.Asked.IsZero() || v.store.Run.Process != v.name && v.store.Run.Process == "" {
+		v.harm(2, "%s#%s is asked without a saved intent", s.name, key.Handle)
+	}
+	v.checkTime(s, key)
+	if v.asks > simCap {
+		v.harm(8, "%d attempts in one run", v.asks)
+	}
+	v.checkPatience(id)
+	for _, other := range v.views {
+		if other != v && !other.killed && !other.over && other.asks > 0 {
+			v.harm(14, "%s and %s both ask", v.name, other.name)
+		}
+	}
+	if key.Leftover {
+		v.removals[s.name]++
+		if size := v.size[s.name]; size >= 8 && float64(v.removals[s.name]) > simShare*float64(size) {
+			v.harm(17, "%d of %d go without a date of their own", v.removals[s.name], size)
+		}
+	}
+}
+
+// checkTime watches that a look at which time itself is in doubt only marks.
+func (v *view) checkTime(s *site, key verdict.Key) {
+	const tolerance = 15 * time.Minute // a listing takes its time
+	last, now := v.known.Scopes["sim:"+s.name].LastLook, v.clocks[s.name]
+	switch {
+	case last.IsZero() && key.Leftover:
+		v.harm(7, "%s#%s goes at the first look", s.name, key.Handle)
+	case last.IsZero() || v.jumps != v.world.jumps:
+	case now.Before(last.Add(-tolerance)):
+		v.harm(7, "%s#%s goes after the clock went back", s.name, key.Handle)
+	case now.Sub(last) > verdict.DefaultLongGap+tolerance:
+		v.harm(7, "%s#%s goes after a long gap", s.name, key.Handle)
+	}
+}
+
+// checkPatience watches back-off and the limit of attempts.
+func (v *view) checkPatience(id seen) {
+	a := v.askings[id]
+	a.times++
+	if a.times > verdict.MaxAttempts {
+		v.harm(9, "%s#%s is asked %d times", id.place, id.Handle, a.times)
+	}
+	wait := 9 * time.Minute << (max(a.times, 2) - 2)
+	if a.times > 1 && a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
+		v.harm(9, "%s#%s is asked again after %s, not %s", id.place, id.Handle, v.now.Sub(a.last), wait)
+	}
+	a.last, a.jumps = v.now, v.world.jumps
+	v.askings[id] = a
+}
+
+// checkSave watches what is forgotten.
+func (v *view) checkSave(after Document) {
+	for _, s := range v.places {
+		scope := "sim:" + s.name
+		before, now := v.known.Scopes[scope], after.Scopes[scope]
+		complete := !now.LastComplete.Equal(before.LastComplete)
+		if complete && v.partial[s.name] {
+			v.harm(6, "the look at %s was not complete, and is remembered as such", s.name)
+		}
+		for key, mark := range before.Marks {
+			id := seen{s.name, key}
+			if _, kept := now.Marks[key]; kept || v.gone[id] || !mark.Gone.IsZero() {
+				continue
+			}
+			_, listed := v.listed[s.name][key.Ref]
+			switch {
+			case !complete:
+				v.harm(6, "%s#%s is forgotten after a look that was not complete", s.name, key.Handle)
+			case v.empty[s.name] && before.LastCount > 0:
+				v.harm(6, "%s#%s is forgotten because nothing was listed", s.name, key.Handle)
+			case !mark.Asked.IsZero() && !listed && !key.Leftover:
+				v.harm(6, "%s#%s was asked, and is forgotten without a read by id", s.name, key.Handle)
+			}
+			delete(v.askings, id)
+		}
+		for id := range v.askings {
+			if _, kept := now.Marks[id.Key]; id.place == s.name && !kept {
+				delete(v.askings, id)
+			}
+		}
+	}
+}
+
+// checkResult watches what a run says.
+func (v *view) checkResult() {
+	if v.killed || v.err != nil {
+		return
+	}
+	v.exits[v.result.Exit]++
+	for i, c := range v.result.Connections {
+		s := v.places[i]
+		for _, a := range c.Actions {
+			v.results[a.Result]++
+			id := seen{s.name, a.Key}
+			if a.Result != Reclaimed {
+				continue
+			}
+			v.note("%s says %s#%s is reclaimed", v.name, s.name, a.Handle)
+			if there := v.left[s.name][a.Ref]; a.Leftover && there || !a.Leftover && !v.gone[id] {
+				v.harm(11, "%s#%s is said to be reclaimed without a read that found nothing", s.name, a.Handle)
+			}
+			if v.said[id] {
+				v.harm(11, "%s#%s is said to be reclaimed twice", s.name, a.Handle)
+			}
+			v.said[id] = true
+		}
+		if v.result.Exit == ExitClean && (v.partial[s.name] || !c.Look.Complete) {
+			v.harm(16, "exit 0, and %s was not looked at completely", s.name)
+		}
+	}
+}
+
+// checkCalm watches, after a time without faults, that every dead thing is gone
+// or named.
+func (w *world) checkCalm(last *view) {
+	for i, s := range w.places {
+		named := make(map[verdict.Key]verdict.Outcome)
+		c := last.result.Connections[i]
+		for _, v := range c.Verdicts {
+			named[v.Key] = v.Outcome
+		}
+		for ref, b := range s.boxes {
+			if w.keepsBox(s, b, w.now.Add(-time.Hour)) != "" {
+				continue
+			}
+			switch outcome := named[verdict.Key{Ref: ref}]; {
+			case outcome == verdict.Quarantined || outcome == verdict.BackingOff:
+			case !b.goneAt.IsZero():
+			default:
+				w.harm(13, "%s#%s is dead, and still there as %s (refused: %q)", s.name, ref.Handle, outcome, c.Refused)
+			}
+		}
+		for ref, l := range s.left {
+			quiet := l.Problem == "" && !l.InUse && w.now.Sub(l.ChangedAt) > 2*simOrphan+time.Hour
+			for _, b := range s.boxes {
+				for _, path := range b.Workspaces {
+					quiet = quiet && path != l.Path
+				}
+			}
+			outcome := named[verdict.Key{Ref: ref, Leftover: true}]
+			if quiet && outcome != verdict.Quarantined && outcome != verdict.BackingOff && len(c.Refused) == 0 {
+				w.harm(13, "%s#%s is left over, and still there as %s", s.name, ref.Handle, outcome)
+			}
+		}
+	}
+}

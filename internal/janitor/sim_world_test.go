@@ -1,0 +1,331 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// world is what really is: two places full of sandboxes, true time, and the
+// document. Runs see it only through a view, which may lie as real places do.
+type world struct {
+	*rand.Rand
+
+	now    time.Time     // true time
+	skew   time.Duration // of the clock by which the janitors live
+	jumps  int           // how often that clock was set
+	places []*site
+	store  document
+	cfg    rules
+	views  []*view // of the runs in progress
+
+	askings map[seen]asking
+	said    map[seen]bool
+	results map[ActionResult]int
+	exits   map[Exit]int
+
+	calm   bool // no faults, no events
+	steps  int
+	runs   int
+	damage []string
+	trace  []string
+}
+
+// rules are the knobs of one simulation: which rail is removed, and what
+// happens more often so that its absence shows.
+type rules struct {
+	blind       func(*verdict.Facts, *verdict.Policy)
+	options     func(*Options)
+	noVersions  bool // the store replaces whatever is there
+	noIntents   bool // the store drops a save that still holds the claim
+	noClaims    bool // the store hides who holds the document
+	staleGet    bool // a read by id answers from the last listing
+	absentGet   bool // a read by id finds nothing that was not listed
+	clockFaults float64
+	fraudulent  float64 // how often a place seems to be empty
+	storeLosses float64
+	stubborn    float64 // sandboxes that refuse to go
+	orphans     float64 // leftovers instead of sandboxes
+	lags        float64 // lists that show the past
+	rivals      float64 // a second janitor beside the first
+}
+
+// site is one place.
+type site struct {
+	name      string
+	remote    bool // it has its own clock and ends sandboxes itself; else it is this host
+	boxes     map[sandbox.Ref]*box
+	left      map[sandbox.Ref]*sandbox.Leftover
+	past      []sandbox.Sandbox // what a lagging list shows
+	pastAt    time.Time
+	signedOut bool
+	made      int
+}
+
+type box struct {
+	sandbox.Sandbox
+
+	stubborn bool
+	untold   bool // replies do not carry its tags
+	slow     time.Duration
+	goneAt   time.Time
+}
+
+var simStart = time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC)
+
+const (
+	simCap     = 6
+	simOrphan  = 2 * time.Hour
+	simShare   = 0.5
+	simExpired = 5 * time.Minute
+	simFailed  = 15 * time.Minute
+)
+
+func newWorld(seed uint64, cfg rules) *world {
+	w := &world{
+		Rand: rand.New(rand.NewPCG(seed, 0)), now: simStart, cfg: cfg,
+		askings: make(map[seen]asking), said: make(map[seen]bool),
+		results: make(map[ActionResult]int), exits: make(map[Exit]int),
+	}
+	w.places = []*site{newSite("remote", true), newSite("other", true)}
+	if w.hosted(seed) {
+		w.places[1] = newSite("host", false)
+	}
+	for range 8 {
+		w.create(w.places[0])
+		w.create(w.places[1])
+	}
+	return w
+}
+
+// hosted says in which worlds a place lives by the janitor's own clock. There
+// nothing else tells that the clock is wrong.
+func (w *world) hosted(seed uint64) bool { return seed%2 == 0 }
+
+func newSite(name string, remote bool) *site {
+	return &site{
+		name: name, remote: remote,
+		boxes: make(map[sandbox.Ref]*box), left: make(map[sandbox.Ref]*sandbox.Leftover),
+	}
+}
+
+// refs returns the keys of m in order, so that the same seed is the same run.
+func refs[V any](m map[sandbox.Ref]V) []sandbox.Ref {
+	keys := make([]sandbox.Ref, 0, len(m))
+	for ref := range m {
+		keys = append(keys, ref)
+	}
+	slices.SortFunc(keys, func(a, b sandbox.Ref) int {
+		return verdict.Key{Ref: a}.Compare(verdict.Key{Ref: b})
+	})
+	return keys
+}
+
+func (w *world) chance(p float64) bool { return w.Float64() < p }
+
+func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d) + 1)) }
+
+func (w *world) pick(s *site) *box {
+	if len(s.boxes) == 0 {
+		return nil
+	}
+	keys := refs(s.boxes)
+	return s.boxes[keys[w.IntN(len(keys))]]
+}
+
+func (w *world) pickLeft(s *site) *sandbox.Leftover {
+	if len(s.left) == 0 {
+		return nil
+	}
+	keys := refs(s.left)
+	return s.left[keys[w.IntN(len(keys))]]
+}
+
+// create makes a sandbox of any kind, sometimes under a handle that was used
+// before, and sometimes one that Airflow and we have nothing to do with.
+func (w *world) create(s *site) {
+	s.made++
+	handle := fmt.Sprintf("box-%02d", w.IntN(30))
+	for ref := range s.boxes {
+		if ref.Handle == handle {
+			return
+		}
+	}
+	b := &box{stubborn: w.chance(w.cfg.stubborn), slow: w.upTo(20 * time.Minute)}
+	b.Ref = sandbox.Ref{Handle: handle, Incarnation: strconv.Itoa(s.made)}
+	b.State, b.TagsKnown, b.Attached = sandbox.Running, true, -1
+	b.CreatedAt, b.StateSince = w.now, w.now
+	b.Tags = sandbox.Tags{airflow.TagSandbox: handle, airflow.TagOwner: "etl/run", "team": "data"}
+	if w.chance(0.1) {
+		b.Tags[airflow.TagOwner] = "keep/run"
+	}
+	if w.chance(0.1) {
+		b.Tags["team"] = "research"
+	}
+	if w.chance(0.3) {
+		b.Tags[sandbox.TagManagedBy] = sandbox.ManagedByTerraform
+	}
+	end := w.now.Add(time.Minute + w.upTo(3*time.Hour))
+	if w.chance(0.9) {
+		b.Tags[airflow.TagExpiresAt] = airflow.FormatExpiry(end)
+	} else if w.chance(0.3) {
+		b.Tags[airflow.TagExpiresAt] = "soon"
+	}
+	if s.remote {
+		b.ServerEnds = end
+	}
+	if w.chance(0.1) { // foreign: no marker, but an end that passes
+		b.Tags = sandbox.Tags{"team": "data"}
+	}
+	switch {
+	case w.chance(0.03):
+		b.Problem = "its record cannot be read"
+	case w.chance(0.03):
+		b.untold = true
+	case w.chance(0.03):
+		b.CreatedAt = time.Time{}
+	}
+	if !s.remote && len(s.left) > 0 && w.chance(0.3) {
+		b.Workspaces = []string{w.pickLeft(s).Path}
+	}
+	s.boxes[b.Ref] = b
+}
+
+// leave makes something that outlives sandboxes.
+func (w *world) leave(s *site) {
+	s.made++
+	handle := fmt.Sprintf("left-%02d", w.IntN(12))
+	for ref := range s.left {
+		if ref.Handle == handle {
+			return
+		}
+	}
+	l := &sandbox.Leftover{
+		Ref:  sandbox.Ref{Handle: handle, Incarnation: strconv.Itoa(s.made)},
+		Kind: "workspace", Path: "/host/" + handle, CreatedAt: w.now, ChangedAt: w.now,
+	}
+	if w.chance(0.05) {
+		l.Problem = "it is a link"
+	}
+	s.left[l.Ref] = l
+}
+
+// pass lets true time go by, and with it come what comes by itself.
+func (w *world) pass(d time.Duration) {
+	w.now = w.now.Add(d)
+	for _, s := range w.places {
+		for _, ref := range refs(s.boxes) {
+			b := s.boxes[ref]
+			ends := s.remote && !b.ServerEnds.IsZero() && w.now.After(b.ServerEnds.Add(35*time.Second)) && len(ref.Incarnation)%2 == 0
+			if ends || !b.goneAt.IsZero() && w.now.After(b.goneAt) {
+				delete(s.boxes, ref)
+			}
+		}
+	}
+}
+
+// event lets something happen that no janitor did.
+func (w *world) event() {
+	w.steps++
+	s := w.places[w.IntN(len(w.places))]
+	if !s.remote && w.chance(w.cfg.orphans) {
+		w.leftoverEvent(s)
+		return
+	}
+	if w.chance(0.35) {
+		w.create(s)
+		return
+	}
+	if b := w.pick(s); b != nil {
+		w.boxEvent(s, b)
+	}
+}
+
+func (w *world) boxEvent(s *site, b *box) {
+	ends := w.now.Add(time.Minute + w.upTo(2*time.Hour))
+	switch w.IntN(12) {
+	case 0, 1: // renewed, wholly or in one of the two places
+		if _, ok := b.Tags[airflow.TagExpiresAt]; ok && w.chance(0.8) {
+			b.Tags[airflow.TagExpiresAt] = airflow.FormatExpiry(ends)
+		}
+		if s.remote && w.chance(0.8) && ends.After(b.ServerEnds) {
+			b.ServerEnds = ends
+		}
+	case 2:
+		b.Tags[sandbox.TagProtect] = []string{"yes", "false", "", "no", airflow.FormatExpiry(ends)}[w.IntN(5)]
+	case 3:
+		delete(b.Tags, sandbox.TagProtect)
+	case 4:
+		b.Tags[sandbox.TagTeardownAt] = airflow.FormatExpiry(w.now)
+	case 5:
+		delete(b.Tags, sandbox.TagTeardownAt) // the owner took it back
+	case 6: // its owner ends it
+		if !b.stubborn {
+			delete(s.boxes, b.Ref)
+		}
+	case 7:
+		b.State, b.StateSince = []sandbox.State{sandbox.Stopping, sandbox.Failed}[w.IntN(2)], w.now
+	case 8, 9:
+		b.State, b.StateSince = sandbox.Running, w.now
+	case 10:
+		b.Problem = []string{"", "its record cannot be read"}[w.IntN(2)]
+	case 11:
+		b.Tags[airflow.TagOwner] = []string{"etl/run", "keep/run"}[w.IntN(2)]
+	}
+}
+
+func (w *world) leftoverEvent(s *site) {
+	l := w.pickLeft(s)
+	if l == nil || w.chance(0.3) {
+		w.leave(s)
+		return
+	}
+	switch w.IntN(10) {
+	case 0:
+		l.ChangedAt = w.now
+	case 1:
+		l.InUse = !l.InUse
+	case 2, 3, 4: // a sandbox takes it
+		if b := w.pick(s); b != nil {
+			b.Workspaces = []string{l.Path}
+		}
+	case 5, 6:
+		if b := w.pick(s); b != nil {
+			b.Workspaces = nil
+		}
+	case 7:
+		delete(s.left, l.Ref)
+	case 8: // made anew under the same name
+		delete(s.left, l.Ref)
+		w.leave(s)
+	}
+}
+
+// clockEvent sets the clock by which the janitors live. Where a place has no
+// clock of its own, an error must be gross and pass within one run: nothing in
+// the world tells of a clock that is wrong by an hour, or wrong for ever.
+func (w *world) clockEvent(between bool) {
+	hosted := !w.places[1].remote
+	switch {
+	case !hosted && w.chance(0.5):
+		w.skew = w.upTo(72*time.Hour) - 24*time.Hour
+	case !hosted && w.chance(0.1):
+		w.skew = 400 * 24 * time.Hour
+	case hosted && between && w.store.remembers(w) && w.chance(0.5):
+		w.skew = 9*24*time.Hour + w.upTo(100*24*time.Hour)
+	case hosted && between && w.store.remembers(w) && w.chance(0.3):
+		w.skew = -w.upTo(1000 * time.Hour)
+	default:
+		w.skew = w.upTo(time.Minute) - 30*time.Second
+	}
+	w.jumps++
+}
