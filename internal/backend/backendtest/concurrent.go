@@ -56,7 +56,7 @@ func testConcurrentUse(t *testing.T, p *place) {
 
 // live is one life from create to destroy, with everything between.
 func (p *place) live(ctx context.Context, req backend.Request) (err error) {
-	made, err := backend.Create(ctx, p, req)
+	made, err := backend.Create(ctx, p.Backend, req)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p *place) live(ctx context.Context, req backend.Request) (err error) {
 	if p.caps.Tags != backend.TagsEditable {
 		return nil
 	}
-	if err := backend.EditTags(ctx, p, made.Ref, func(tags sandbox.Tags) { tags["worker"] = req.Mark }); err != nil {
+	if err := backend.EditTags(ctx, p.Backend, made.Ref, func(tags sandbox.Tags) { tags["worker"] = req.Mark }); err != nil {
 		return err
 	}
 	got, err := p.Get(ctx, made.Ref)

@@ -25,7 +25,7 @@ func testFiles(t *testing.T, p *place) {
 
 	t.Run("files are kept byte for byte", func(t *testing.T) {
 		large := bytes.Repeat(everyByte, 8<<10) // 2 MiB
-		for name, content := range map[string][]byte{"empty": {}, "bytes": everyByte, "large": large} {
+		for name, content := range map[string][]byte{"empty": {}, "bytes": everyByte, "large": large, "lines": []byte("unix\ndos\r\nmac\rend")} {
 			p.write(t, ref, p.in(name), content)
 			if got := p.read(t, ref, p.in(name)); !bytes.Equal(got, content) {
 				t.Errorf("%s: %d bytes written, other %d read", name, len(content), len(got))

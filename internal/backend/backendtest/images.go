@@ -4,7 +4,9 @@
 package backendtest
 
 import (
+	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -17,6 +19,9 @@ func testImages(t *testing.T, p *place) {
 		t.Skip("not an ImageBuilder")
 	case p.Image.From == "":
 		t.Skip("Factory.Image is not set")
+	}
+	if refusals := builder.RefuseImage(p.Image); len(refusals) > 0 {
+		t.Fatalf("RefuseImage = %+v, want none", refusals)
 	}
 	reference, err := builder.BuildImage(t.Context(), p.Image, io.Discard)
 	if err != nil {
@@ -50,8 +55,27 @@ func testImages(t *testing.T, p *place) {
 		p.wantImage(t, builder, reference+"0", false)
 	})
 	t.Run("an image from nothing is an error", func(t *testing.T) {
-		if got, err := builder.BuildImage(t.Context(), backend.ImageSpec{From: "taskowned.invalid/no/such:image"}, io.Discard); err == nil {
+		nothing := backend.ImageSpec{From: "taskowned.invalid/no/such:image"}
+		got, err := builder.BuildImage(t.Context(), nothing, io.Discard)
+		if err == nil {
 			t.Errorf("BuildImage = %q, want an error", got)
+		}
+		if len(builder.RefuseImage(nothing)) > 0 {
+			wantError(t, "BuildImage of what is refused", err, backend.ErrUnenforceable)
+		}
+	})
+	t.Run("build refuses exactly what refuse lists", func(t *testing.T) {
+		commands := p.Image
+		commands.Commands = append(slices.Clone(commands.Commands), "RUN true")
+		refusals := builder.RefuseImage(commands)
+		_, err := builder.BuildImage(t.Context(), commands, io.Discard)
+		if refused := errors.Is(err, backend.ErrUnenforceable); refused != (len(refusals) > 0) {
+			t.Errorf("RefuseImage = %+v, but BuildImage: %v", refusals, err)
+		}
+		for _, r := range refusals {
+			if r.Attribute != "dockerfile_commands" || r.Reason == "" {
+				t.Errorf("RefuseImage names %q because of %q", r.Attribute, r.Reason)
+			}
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
@@ -34,7 +35,7 @@ func testLostCreate(t *testing.T, p *place, loss fault) {
 		req := p.request(p.spec(), nil)
 		var made sandbox.Sandbox
 		var err error
-		broken(func() { made, err = backend.Create(t.Context(), p, req) })
+		broken(func() { made, err = backend.Create(t.Context(), p.Backend, req) })
 		p.wantOneOrNothing(t, req, made, err)
 	}, loss)
 	p.wantNoNewLeftovers(t, before)
@@ -83,7 +84,7 @@ func testLostEdit(t *testing.T, p *place, loss fault) {
 		mark := sandbox.NewMark()
 		edit := func(tags sandbox.Tags) { tags[sandbox.TagProtect] = mark }
 		var err error
-		broken(func() { err = backend.EditTags(t.Context(), p, made.Ref, edit) })
+		broken(func() { err = backend.EditTags(t.Context(), p.Backend, made.Ref, edit) })
 		if err != nil {
 			p.edit(t, made.Ref, edit)
 		}
@@ -151,12 +152,14 @@ func testGivenUp(t *testing.T, p *place) {
 		},
 	} {
 		t.Run("a create given up "+when+" leaves nothing", func(t *testing.T) {
+			var marks []string
 			for n := range mostCalls {
 				req := p.request(p.spec(), nil)
+				marks = append(marks, req.Mark)
 				ctx, cancel := context.WithCancel(t.Context())
 				var made sandbox.Sandbox
 				var err error
-				happened := p.faults.at(n, giveUp(cancel), func() { made, err = backend.Create(ctx, p, req) })
+				happened := p.faults.at(n, giveUp(cancel), func() { made, err = backend.Create(ctx, p.Backend, req) })
 				cancel()
 				p.wantOneOrNothing(t, req, made, err)
 				if !happened {
@@ -166,23 +169,25 @@ func testGivenUp(t *testing.T, p *place) {
 					wantError(t, "Create", err, context.Canceled)
 				}
 			}
+			for _, mark := range marks {
+				p.wantNothing(t, mark) // nor has anything turned up since
+			}
+			p.wantNoNewLeftovers(t, before)
 		})
 	}
-	p.wantNoNewLeftovers(t, before)
-
 	t.Run("a create given up beforehand makes no call", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		req := p.request(p.spec(), nil)
-		_, err := backend.Create(ctx, p, req)
+		_, err := backend.Create(ctx, p.Backend, req)
 		wantError(t, "Create", err, context.Canceled)
 		p.wantNothing(t, req.Mark)
 	})
 	t.Run("a command given up ends", func(t *testing.T) {
 		ref := p.create(t, nil).Ref
-		ctx, cancel := context.WithTimeout(t.Context(), commandTimeout/10)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if got, err := p.Exec(ctx, ref, backend.Command{Argv: []string{"sleep", "300"}, Timeout: commandTimeout * 10}); err == nil {
+		if got, err := p.Exec(ctx, ref, backend.Command{Argv: []string{"sleep", "300"}, Timeout: 10 * commandTimeout}); err == nil {
 			t.Errorf("Exec = %+v, want an error", got)
 		}
 	})

@@ -21,7 +21,7 @@ import (
 const (
 	plainLifetime  = 10 * time.Minute
 	commandTimeout = 30 * time.Second
-	// slack is what the suite allows on top of what a backend promises.
+	// slack is how much later than its timeout a command may be reported.
 	slack = 30 * time.Second
 )
 
@@ -89,7 +89,7 @@ func (p *place) create(t *testing.T, tags sandbox.Tags) sandbox.Sandbox {
 
 func (p *place) createFrom(t *testing.T, req backend.Request) sandbox.Sandbox {
 	t.Helper()
-	made, err := backend.Create(t.Context(), p, req)
+	made, err := backend.Create(t.Context(), p.Backend, req)
 	if err != nil {
 		t.Fatalf("Create(%s): %v", req.Name, err)
 	}
@@ -105,9 +105,9 @@ func (p *place) gone(t *testing.T, ref sandbox.Ref) {
 		t.Errorf("Destroy(%s): %v", ref.Handle, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.caps.WaitGoneTimeout, time.Minute)+slack)
+	ctx, cancel := context.WithTimeout(ctx, p.settleTime())
 	defer cancel()
-	if err := backend.WaitGone(ctx, p, ref); err != nil {
+	if err := backend.WaitGone(ctx, p.Backend, ref); err != nil {
 		t.Errorf("WaitGone: %v", err)
 	}
 }
@@ -137,10 +137,10 @@ func (p *place) wantNothing(t *testing.T, mark string) {
 	}
 }
 
-// eventually polls until done, for as long as a destroyed sandbox may take to go.
+// eventually polls until done, within settleTime.
 func (p *place) eventually(t *testing.T, done func() bool) bool {
 	t.Helper()
-	deadline := time.NewTimer(cmp.Or(p.caps.WaitGoneTimeout, time.Minute) + p.caps.FindLag)
+	deadline := time.NewTimer(p.settleTime())
 	defer deadline.Stop()
 	for wait := 10 * time.Millisecond; !done(); wait = min(2*wait, 2*time.Second) {
 		select {
@@ -150,6 +150,12 @@ func (p *place) eventually(t *testing.T, done func() bool) bool {
 		}
 	}
 	return true
+}
+
+// settleTime is how long the suite waits for what a backend says it does after
+// a while: twice as long as it says.
+func (p *place) settleTime() time.Duration {
+	return 2 * (cmp.Or(p.caps.WaitGoneTimeout, time.Minute) + p.caps.FindLag)
 }
 
 // exec runs a command that the backend must be able to run.

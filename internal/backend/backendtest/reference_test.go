@@ -21,6 +21,15 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
+var _ interface {
+	backend.Backend
+	backend.Preparer
+	backend.Renewer
+	backend.NetworkEditor
+	backend.ImageBuilder
+	backend.Leftovers
+} = (*reference)(nil)
+
 // reference is a vendor package as it should be, over server; flaw makes it one
 // as it should not.
 type reference struct {
@@ -33,12 +42,16 @@ type reference struct {
 func (r *reference) Scope() string { return "reference " + r.name }
 
 func (r *reference) Capabilities() backend.Capabilities {
-	return backend.Capabilities{
+	caps := backend.Capabilities{
 		OpenNetwork: true, BlockNetwork: true, AllowHostnames: true,
 		LifetimeMin: time.Minute, LifetimeMax: 24 * time.Hour, ServerEnds: true,
 		Identity: true, Tags: backend.TagsEditable, DefaultWorkdir: sandbox.DefaultWorkdir,
-		FindLag: findLag, WaitGoneTimeout: 5 * time.Second,
+		FindLag: findLag, WaitGoneTimeout: 500 * time.Millisecond,
 	}
+	if r.flaw == hidesLag {
+		caps.FindLag = 0
+	}
+	return caps
 }
 
 func (r *reference) Refuse(spec sandbox.Spec) []backend.Refusal {
@@ -53,7 +66,7 @@ func (r *reference) Refuse(spec sandbox.Spec) []backend.Refusal {
 	refuse(spec.Lifetime < caps.LifetimeMin, "lifetime", "the shortest is "+caps.LifetimeMin.String())
 	refuse(spec.Lifetime > caps.LifetimeMax, "lifetime", "the longest is "+caps.LifetimeMax.String())
 	refuse(spec.IdleTimeout != 0, "idle_timeout", "there is none")
-	refuse(spec.GPU != "" && r.flaw != acceptsSilently, "gpu", "there is none")
+	refuse(spec.GPU != "", "gpu", "there is none")
 	refuse(spec.Region != "", "region", "there is one only")
 	refuse(spec.Cloud != "", "cloud", "there is one only")
 	return refusals
@@ -63,8 +76,11 @@ func (r *reference) Prepare(context.Context) error { return nil }
 
 func (r *reference) Check(ctx context.Context) (backend.Status, error) {
 	status := backend.Status{Identity: "account of " + r.name, Version: "1"}
-	if r.flaw == identityChanges {
+	switch r.flaw {
+	case identityChanges:
 		status.Identity = sandbox.NewMark()
+	case sameIdentity:
+		status.Identity = "an account"
 	}
 	return status, r.read(ctx, "check", func() error { return nil })
 }
@@ -151,7 +167,7 @@ func (r *reference) Find(ctx context.Context, mark string) (found []sandbox.Sand
 }
 
 func (r *reference) Create(ctx context.Context, req backend.Request) (made sandbox.Sandbox, err error) {
-	if err := backend.Refused(r.Refuse(req.Spec)); err != nil {
+	if err := backend.Refused(r.Refuse(req.Spec)); err != nil && r.flaw != createsRefused {
 		if r.flaw == refusalLeavesOne {
 			_, _ = r.server.create(req)
 		}
@@ -233,6 +249,19 @@ func (r *reference) SetTags(ctx context.Context, ref sandbox.Ref, tags sandbox.T
 	})
 }
 
+// carelessEditor claims to edit in one step, and lets others come between.
+type carelessEditor struct{ *reference }
+
+func (e carelessEditor) EditTags(ctx context.Context, ref sandbox.Ref, edit func(sandbox.Tags)) error {
+	s, err := e.Get(ctx, ref)
+	if err != nil {
+		return err
+	}
+	edit(s.Tags)
+	time.Sleep(createGoesOn)
+	return e.SetTags(ctx, ref, s.Tags)
+}
+
 func (r *reference) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	return r.read(ctx, "destroy", func() error {
 		rec, err := r.server.at(ref)
@@ -285,6 +314,8 @@ func (r *reference) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sand
 		return err
 	})
 }
+
+func (r *reference) RefuseImage(backend.ImageSpec) []backend.Refusal { return nil }
 
 func (r *reference) BuildImage(ctx context.Context, spec backend.ImageSpec, _ io.Writer) (reference string, err error) {
 	if spec.From != "base" {

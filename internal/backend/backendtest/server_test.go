@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ const (
 // while, creates that go on when nobody waits for them any more.
 type server struct {
 	home string
+	flaw flaw
 
 	mu        sync.Mutex
 	ahead     time.Duration
@@ -51,6 +53,7 @@ type record struct {
 func newServer(t *testing.T) *server {
 	return &server{
 		home:      t.TempDir(),
+		flaw:      flaw(os.Getenv(flawVariable)),
 		records:   make(map[string]*record),
 		images:    make(map[string]bool),
 		leftovers: make(map[string]sandbox.Leftover),
@@ -115,7 +118,7 @@ func (s *server) expire() {
 		if !r.asked.IsZero() && now.After(r.asked.Add(claimsRunning)) {
 			r.State = sandbox.Stopping
 		}
-		return over || now.After(r.ServerEnds)
+		return over || now.After(r.ServerEnds) && s.flaw != neverEnds
 	})
 }
 

@@ -5,6 +5,7 @@ package backendtest
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -55,7 +56,7 @@ func testTags(t *testing.T, p *place) {
 	t.Run("what cannot be stored is refused and never altered", func(t *testing.T) { testStrangeTags(t, p) })
 	if p.caps.Tags == backend.TagsAtBirth {
 		t.Run("editing tags is not supported", func(t *testing.T) {
-			err := backend.EditTags(t.Context(), p, made.Ref, func(tags sandbox.Tags) { tags["x"] = "y" })
+			err := backend.EditTags(t.Context(), p.Backend, made.Ref, func(tags sandbox.Tags) { tags["x"] = "y" })
 			wantError(t, "EditTags", err, backend.ErrUnsupported)
 		})
 		return
@@ -82,6 +83,24 @@ func testTags(t *testing.T, p *place) {
 			t.Errorf("Find(%s) = %+v, want only %s", req.Mark, found, made.Handle)
 		}
 	})
+	t.Run("edits at once lose nothing", func(t *testing.T) {
+		if _, ok := p.Backend.(backend.TagEditor); !ok {
+			t.Skip("not a TagEditor: an edit can be lost here")
+		}
+		want := p.get(t, made.Ref).Tags.Clone()
+		var all sync.WaitGroup
+		for range workers {
+			key := sandbox.NewMark()
+			want[key] = "edited"
+			all.Go(func() {
+				if err := backend.EditTags(t.Context(), p.Backend, made.Ref, func(tags sandbox.Tags) { tags[key] = "edited" }); err != nil {
+					t.Errorf("EditTags: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		p.wantTags(t, made.Ref, want)
+	})
 	t.Run("the listing shows the same tags or none", func(t *testing.T) {
 		want := p.get(t, made.Ref).Tags
 		if listed, ok := p.listed(t, made.Ref); ok && listed.TagsKnown {
@@ -103,7 +122,7 @@ func testStrangeTags(t *testing.T, p *place) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := p.request(p.spec(), tags)
-			made, err := backend.Create(t.Context(), p, req)
+			made, err := backend.Create(t.Context(), p.Backend, req)
 			if err != nil {
 				wantError(t, "Create", err, backend.ErrInvalid)
 				p.wantNothing(t, req.Mark)
@@ -118,7 +137,7 @@ func testStrangeTags(t *testing.T, p *place) {
 // edit is backend.EditTags where it must work.
 func (p *place) edit(t *testing.T, ref sandbox.Ref, change func(sandbox.Tags)) {
 	t.Helper()
-	if err := backend.EditTags(t.Context(), p, ref, change); err != nil {
+	if err := backend.EditTags(t.Context(), p.Backend, ref, change); err != nil {
 		t.Fatalf("EditTags: %v", err)
 	}
 }

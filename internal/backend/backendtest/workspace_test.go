@@ -30,6 +30,11 @@ func (r *reference) use(ctx context.Context, call backend.Call, ref sandbox.Ref,
 	err := r.caller.Do(ctx, call, func(ctx context.Context) error {
 		r.server.mu.Lock()
 		rec, err := r.server.usable(ref)
+		if r.flaw == mixesUp {
+			for _, rec = range r.server.records {
+				break
+			}
+		}
 		r.server.mu.Unlock()
 		if err != nil {
 			return err
@@ -63,10 +68,14 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 	}
 	running, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	argv := c.Argv
+	if r.flaw == joinsArguments {
+		argv = []string{"sh", "-c", strings.Join(argv, " ")}
+	}
 	limit := cmp.Or(c.MaxOutput, backend.DefaultMaxOutput)
-	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
+	stdout, stderr := &tail{limit: limit, head: r.flaw == keepsHead}, &tail{limit: limit}
 
-	cmd := exec.CommandContext(running, "sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, c.Argv...)...)
+	cmd := exec.CommandContext(running, "sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, argv...)...)
 	cmd.Dir = path.Join(rec.dir, strings.TrimPrefix(c.Dir, sandbox.DefaultWorkdir))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, stdout, stderr
 	cmd.Env = r.environ(rec, c)
@@ -84,6 +93,9 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 		ExitCode: cmd.ProcessState.ExitCode(), AppliedTimeout: timeout, TimedOut: running.Err() != nil,
 		Stdout: stdout.kept, StdoutTruncated: stdout.cut && r.flaw != hidesTruncation,
 		Stderr: stderr.kept, StderrTruncated: stderr.cut && r.flaw != hidesTruncation,
+	}
+	if r.flaw == cleansOutput {
+		result.Stdout = bytes.ToValidUTF8(result.Stdout, []byte("?"))
 	}
 	switch exit := new(exec.ExitError); {
 	case ctx.Err() != nil:
@@ -111,13 +123,16 @@ func (r *reference) environ(rec record, c backend.Command) []string {
 // tail keeps the last limit bytes.
 type tail struct {
 	limit int
+	head  bool // a flaw: keep the first instead
 	kept  []byte
 	cut   bool
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - t.limit; over > 0 {
+	if over := len(t.kept) - t.limit; over > 0 && t.head {
+		t.kept, t.cut = t.kept[:t.limit], true
+	} else if over > 0 {
 		t.kept, t.cut = bytes.Clone(t.kept[over:]), true
 	}
 	return len(p), nil
@@ -140,6 +155,9 @@ func (r *reference) within(ctx context.Context, verb string, ref sandbox.Ref, na
 		}
 		defer root.Close()
 		err = do(root, path.Join(".", inside))
+		if r.flaw == missingIsGone && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %v", backend.ErrNotFound, err)
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, backend.ErrTooLarge) {
 			err = fmt.Errorf("path %q: %w: %v", name, backend.ErrInvalid, err)
 		}
@@ -153,7 +171,12 @@ func (r *reference) ReadFile(ctx context.Context, ref sandbox.Ref, name string, 
 		if r.flaw != readsTwice {
 			content.Reset()
 		}
-		info, err := root.Stat(name)
+		stat, open := root.Stat, root.Open
+		if r.flaw == leadsOut {
+			stat = func(name string) (fs.FileInfo, error) { return os.Stat(path.Join(root.Name(), name)) }
+			open = func(name string) (*os.File, error) { return os.Open(path.Join(root.Name(), name)) }
+		}
+		info, err := stat(name)
 		if err != nil {
 			return err
 		}
@@ -163,7 +186,7 @@ func (r *reference) ReadFile(ctx context.Context, ref sandbox.Ref, name string, 
 		if info.Size() > limit && r.flaw != ignoresLimit {
 			return fmt.Errorf("%w: %d bytes", backend.ErrTooLarge, info.Size())
 		}
-		file, err := root.Open(name)
+		file, err := open(name)
 		if err != nil {
 			return err
 		}
@@ -185,6 +208,9 @@ func (r *reference) WriteFile(ctx context.Context, ref sandbox.Ref, name string,
 	return r.within(ctx, "write", ref, name, func(root *os.Root, name string) error {
 		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err
+		}
+		if r.flaw == convertsLines {
+			content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 		}
 		return root.WriteFile(name, content, 0o644)
 	})
