@@ -1,0 +1,6 @@
+import {
+  to = sandbox_connection.here
+  identity = {
+    location = "local:"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = sandbox_connection.here
+  id = "local:?deployment=airflow-dev"
+}

@@ -1,0 +1,12 @@
+# A root file system, made once by
+#   docker export "$(docker create python:3.12-slim)" > rootfs.tar
+resource "sandbox_image" "python" {
+  connection_uri = "local:"
+  from           = abspath("rootfs.tar")
+}
+
+resource "sandbox_instance" "python" {
+  connection_uri = "local:"
+  image          = sandbox_image.python.reference
+  lifetime       = "1h"
+}

@@ -1,0 +1,4 @@
+import {
+  to = sandbox_instance.analysis
+  id = "local:#taskowned-0123456789abcdefghijklmnop"
+}
