@@ -122,9 +122,9 @@ func (r Report) actions(t *table) {
 	for _, c := range r.Connections {
 		for _, a := range c.Actions {
 			dead, owner, details := "-", "-", []string{}
-			if a.Verdict != nil {
-				dead, owner = since(a.Verdict.Since, r.Ended), dash(a.Verdict.Owner)
-				details = append(details, evidence(a.Verdict.Evidence))
+			if v := c.Judged(a); v != nil {
+				dead, owner = since(v.Since, r.Ended), dash(v.Owner)
+				details = append(details, evidence(v.Evidence))
 			}
 			if a.Detail != "" {
 				details = append(details, a.Detail)

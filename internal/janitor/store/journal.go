@@ -54,8 +54,8 @@ func Entries(result janitor.Result) []Entry {
 				Handle: a.Handle, Incarnation: a.Incarnation, Leftover: a.Leftover,
 				Reason: a.Reason, Result: a.Result, Attempt: a.Attempt, Detail: a.Detail,
 			}
-			if a.Verdict != nil {
-				e.Owner, e.Evidence = a.Verdict.Owner, a.Verdict.Evidence
+			if v := c.Judged(a); v != nil {
+				e.Owner, e.Evidence = v.Owner, v.Evidence
 			}
 			entries = append(entries, e)
 		}

@@ -22,8 +22,8 @@ func entries() []store.Entry {
 	key := verdict.Key{Ref: sandbox.Ref{Handle: "sb-1", Incarnation: "x"}}
 	evidence := []verdict.Evidence{{Fact: "expiry", Value: "<12:00>", Source: "tag airflow_expires_at"}}
 	return store.Entries(janitor.Result{RunID: "r1", Connections: []janitor.ConnectionResult{{
-		Name: "lab", Scope: "local:", Actions: []janitor.Action{
-			{Key: key, Reason: "expired", Result: janitor.Asked, At: noon, Attempt: 1, Verdict: &verdict.Verdict{Owner: "etl/run", Evidence: evidence}},
+		Name: "lab", Scope: "local:", Verdicts: []verdict.Verdict{{Key: key, Owner: "etl/run", Evidence: evidence}}, Actions: []janitor.Action{
+			{Key: key, Reason: "expired", Result: janitor.Asked, At: noon, Attempt: 1},
 			{Key: key, Reason: "expired", Result: janitor.Reclaimed, At: noon.Add(1), Detail: "absent by id"},
 		},
 	}}})
@@ -52,8 +52,12 @@ func TestJournalTellsWhatWasDoneAndOnWhatEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(append(entries(), entries()...), journal(t, s.Directory)); diff != "" {
+	read := journal(t, s.Directory)
+	if diff := cmp.Diff(append(entries(), entries()...), read); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
+	}
+	if read[0].Owner != "etl/run" || len(read[0].Evidence) != 1 {
+		t.Errorf("without its evidence: %+v", read[0])
 	}
 }
 
