@@ -1,0 +1,173 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
+	sandboxprovider "github.com/taskowned/terraform-provider-sandbox/internal/provider"
+)
+
+// This test binary is also a provider binary: started under its name, it serves
+// the real provider in a process of its own, which can be killed.
+const binary = "terraform-provider-sandbox"
+
+// What a provider process is told by its environment.
+const (
+	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB or VERB+: SIGKILL before or after the effect of that call
+	hangAtVariable = "SANDBOX_TEST_HANG_AT" // VERB: that call takes effect, traces "hangs", and answers when its context ends
+	traceVariable  = "SANDBOX_TEST_TRACE"   // a file to which every call's verb is appended
+	idleVariable   = "SANDBOX_TEST_IDLE"    // set: reading an instance does nothing
+)
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != binary {
+		os.Exit(m.Run())
+	}
+	caller := &backend.Caller{Intercept: interceptProcess()}
+	serve := sandboxprovider.New("test", clock.System(), connect.Options{Caller: caller})
+	if os.Getenv(idleVariable) != "" {
+		serve = func(next func() provider.Provider) func() provider.Provider {
+			return func() provider.Provider { return idleProvider{next()} }
+		}(serve)
+	}
+	if err := providerserver.Serve(context.Background(), serve, providerserver.ServeOpts{Address: "example.test/taskowned/sandbox"}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func interceptProcess() func(context.Context, backend.Call, func(context.Context) error) error {
+	killAt, hangAt := os.Getenv(killAtVariable), os.Getenv(hangAtVariable)
+	return func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
+		trace(call.Verb)
+		if killAt == call.Verb {
+			kill()
+		}
+		err := attempt(ctx)
+		switch call.Verb {
+		case strings.TrimSuffix(killAt, "+"):
+			kill()
+		case hangAt:
+			trace("hangs")
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return err
+	}
+}
+
+func kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+func trace(verb string) {
+	name := os.Getenv(traceVariable)
+	if name == "" {
+		return
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	fmt.Fprintln(file, verb)
+}
+
+// workspace is a directory with a configuration, for the terraform command.
+type workspace struct {
+	*world
+	path string
+	env  []string
+}
+
+func (w *world) workspace(config string) *workspace {
+	w.t.Helper()
+	path, bin := w.t.TempDir(), w.t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, binary)); err != nil {
+		w.t.Fatal(err)
+	}
+	write(w.t, filepath.Join(path, "terraform.rc"), fmt.Appendf(nil,
+		"provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n", sandboxprovider.Address, bin))
+	ws := &workspace{world: w, path: path}
+	ws.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(path, "terraform.rc"),
+		"TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", traceVariable+"="+ws.traceFile())
+	ws.configure(config)
+	return ws
+}
+
+func (ws *workspace) traceFile() string { return filepath.Join(ws.path, "trace") }
+
+func (ws *workspace) configure(config string) {
+	ws.t.Helper()
+	head := "terraform {\n  required_providers {\n    sandbox = { source = \"" + sandboxprovider.Address + "\" }\n  }\n}\n"
+	write(ws.t, filepath.Join(ws.path, "main.tf"), []byte(head+config))
+}
+
+func (ws *workspace) command(env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command("terraform", args...)
+	cmd.Dir = ws.path
+	cmd.Env = append(ws.env, env...)
+	return cmd
+}
+
+// terraform runs the command and returns what it said and its exit code.
+func (ws *workspace) terraform(env []string, args ...string) (output string, code int) {
+	ws.t.Helper()
+	out, err := ws.command(env, append(args, "-no-color")...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ws.t.Fatal(err)
+	}
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	return string(out), code
+}
+
+// must runs the command, which must exit with 0.
+func (ws *workspace) must(args ...string) string {
+	ws.t.Helper()
+	out, code := ws.terraform(nil, args...)
+	if code != 0 {
+		ws.t.Fatalf("terraform %s: exit %d\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+func (ws *workspace) apply() { ws.t.Helper(); ws.must("apply", "-auto-approve") }
+
+// quiet demands that nothing is to be done: exit 0 of -detailed-exitcode.
+func (ws *workspace) quiet() { ws.t.Helper(); ws.must("plan", "-detailed-exitcode") }
+
+// traced returns the verbs called since the last time.
+func (ws *workspace) traced() []string {
+	ws.t.Helper()
+	data, err := os.ReadFile(ws.traceFile())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		ws.t.Fatal(err)
+	}
+	_ = os.Remove(ws.traceFile())
+	return strings.Fields(string(bytes.TrimSpace(data)))
+}
