@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // Schema describes a sandbox_instance.
@@ -80,7 +81,8 @@ func lifeAttributes() map[string]schema.Attribute {
 				"Tags that others set are left alone.",
 			Optional:    true,
 			ElementType: types.StringType,
-			Validators:  []validator.Map{mapvalidator.NoNullValues(), mapvalidator.KeysAre(isTagKey)},
+			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(sandbox.MaxTags),
+				mapvalidator.KeysAre(isTagKey), mapvalidator.ValueStringsAre(isTagValue)},
 		},
 	}
 }

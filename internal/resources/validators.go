@@ -50,7 +50,8 @@ var (
 	isConnectionURI     = check("a connection URI", checkConnectionURI)
 	isLifetime          = check("a lifetime", checkLifetime)
 	isPositiveDuration  = check("a duration above zero", checkPositiveDuration)
-	isTagKey            = check("a tag key of your own", checkTagKey)
+	isTagKey            = check("a tag key of your own", sandbox.CheckTagKey)
+	isTagValue          = check("a tag value", sandbox.CheckTagValue)
 	isWorkdir           = check("an absolute path inside the sandbox", checkWorkdir)
 	isAbsoluteDirectory = check("an absolute directory", checkAbsoluteDirectory)
 	isEnvKey            = check("the name of an environment variable", checkEnvKey)
@@ -76,16 +77,6 @@ func checkLifetime(s string) error {
 func checkPositiveDuration(s string) error {
 	if d, err := time.ParseDuration(s); err == nil && d <= 0 {
 		return fmt.Errorf("%s is not above zero; write a duration such as 30m or 12h", s)
-	}
-	return nil
-}
-
-func checkTagKey(key string) error {
-	switch {
-	case key == "":
-		return errors.New("a tag key must not be empty")
-	case sandbox.ReservedTag(key):
-		return fmt.Errorf("the key %q is reserved: airflow_ belongs to Airflow and taskowned_ to this provider; choose another prefix", key)
 	}
 	return nil
 }

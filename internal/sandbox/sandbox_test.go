@@ -81,38 +81,42 @@ func TestRefIsWrittenWithoutAnEmptyIncarnation(t *testing.T) {
 }
 
 func TestTagsOfAirflowAndOfOursAreReserved(t *testing.T) {
-	for _, key := range []string{"airflow_owner", "airflow_future", "airflow_", TagManagedBy, TagTeardownAt, "taskowned_x"} {
-		if err := CheckTag(key, "x"); !ReservedTag(key) || err == nil || !strings.Contains(err.Error(), "reserved") {
+	for _, key := range []string{"airflow_owner", "airflow_future", "airflow_", TagManagedBy, TagTeardownAt, TagProtect, "taskowned_x"} {
+		if err := CheckTagKey(key); !ReservedTag(key) || err == nil || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: reserved %t, %v", key, ReservedTag(key), err)
 		}
 	}
 	for _, key := range []string{"team", "airflow", "Airflow_x", "my_airflow_x", "a/b.c:d", "größe"} {
-		if err := CheckTag(key, ""); ReservedTag(key) || err != nil {
+		if err := CheckTagKey(key); ReservedTag(key) || err != nil {
 			t.Errorf("%s: reserved %t, %v", key, ReservedTag(key), err)
 		}
-	}
-	if err := CheckTag(TagProtect, "2026-12-24T00:00:00Z"); err != nil {
-		t.Errorf("protecting a sandbox is the user's to do: %v", err)
 	}
 }
 
 func TestTagsThatNoBackendKeepsAreRefused(t *testing.T) {
-	for name, row := range map[string]struct{ key, value, says string }{
-		"empty key":    {"", "x", "empty"},
-		"long key":     {strings.Repeat("k", MaxTagKeyLength+1), "x", "128"},
-		"long value":   {"k", strings.Repeat("v", MaxTagValueLength+1), "1024"},
-		"key bytes":    {"k\xff", "x", "UTF-8"},
-		"value bytes":  {"k", "\xff", "UTF-8"},
-		"key control":  {"k\n", "x", "control"},
-		"value NUL":    {"k", "a\x00b", "control"},
-		"value escape": {"k", "\x1b[31m", "control"},
+	for name, row := range map[string]struct {
+		err  error
+		says string
+	}{
+		"empty key":    {CheckTagKey(""), "empty"},
+		"long key":     {CheckTagKey(strings.Repeat("k", MaxTagKeyLength+1)), "longer than 128"},
+		"long value":   {CheckTagValue(strings.Repeat("v", MaxTagValueLength+1)), "longer than 1024"},
+		"key bytes":    {CheckTagKey("k\xff"), "UTF-8"},
+		"value bytes":  {CheckTagValue("\xff"), "UTF-8"},
+		"key control":  {CheckTagKey("k\n"), "control"},
+		"value NUL":    {CheckTagValue("a\x00b"), "control"},
+		"value escape": {CheckTagValue("\x1b[31m"), "control"},
 	} {
-		if err := CheckTag(row.key, row.value); err == nil || !strings.Contains(err.Error(), row.says) || len(err.Error()) > 300 {
-			t.Errorf("%s: %v", name, err)
+		if row.err == nil || !strings.Contains(row.err.Error(), row.says) || len(row.err.Error()) > 300 {
+			t.Errorf("%s: %v", name, row.err)
 		}
 	}
-	if err := CheckTag(strings.Repeat("ü", MaxTagKeyLength), strings.Repeat("ü", MaxTagValueLength)); err != nil {
-		t.Errorf("limits count characters: %v", err)
+	for _, err := range []error{
+		CheckTagKey(strings.Repeat("ü", MaxTagKeyLength)), CheckTagValue(strings.Repeat("ü", MaxTagValueLength)), CheckTagValue(""),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -137,7 +141,11 @@ func TestMalformedProtectionProtects(t *testing.T) {
 		" ":                         {true, time.Time{}},
 		"2026-11-29":                {true, time.Time{}},
 		"2025-13-45T00:00:00Z":      {true, time.Time{}},
-		"1700000000":                {true, time.Time{}},
+		"1700000000":                {false, time.Unix(1_700_000_000, 0)},
+		"1796083201":                {true, time.Unix(1_796_083_201, 0)},
+		"1":                         {true, time.Time{}},
+		"1700000000000":             {true, time.Time{}},
+		"-1700000000":               {true, time.Time{}},
 	} {
 		protected, until := Protected(Tags{TagProtect: value}, now)
 		if protected != row.protected || !until.Equal(row.until) {

@@ -49,21 +49,29 @@ const (
 	MaxTagValueLength = 1024 // characters
 )
 
-// CheckTag refuses what a user must not choose as a tag of their own.
-func CheckTag(key, value string) error {
+// CheckTagKey refuses what a user must not choose as the key of a tag.
+func CheckTagKey(key string) error {
 	switch {
 	case key == "":
 		return errors.New("a tag key must not be empty")
-	case !utf8.ValidString(key) || !utf8.ValidString(value):
-		return fmt.Errorf("the tag %q is not valid UTF-8", key)
-	case utf8.RuneCountInString(key) > MaxTagKeyLength:
-		return fmt.Errorf("a tag key of %d characters is longer than %d", utf8.RuneCountInString(key), MaxTagKeyLength)
-	case utf8.RuneCountInString(value) > MaxTagValueLength:
-		return fmt.Errorf("the value of the tag %q has %d characters, more than %d", key, utf8.RuneCountInString(value), MaxTagValueLength)
-	case strings.ContainsFunc(key, unicode.IsControl) || strings.ContainsFunc(value, unicode.IsControl):
-		return fmt.Errorf("the tag %q holds a newline or another control character", key)
-	case ReservedTag(key) && key != TagProtect:
-		return fmt.Errorf("the tag %q is reserved: keys that begin with airflow_ or taskowned_ are written by Airflow and by this provider, except %s", key, TagProtect)
+	case ReservedTag(key):
+		return fmt.Errorf("the key %q is reserved: airflow_ belongs to Airflow and taskowned_ to this provider; choose another prefix", key)
+	}
+	return checkTagText("tag key", key, MaxTagKeyLength)
+}
+
+// CheckTagValue refuses what cannot be kept as the value of a tag. Its error
+// does not repeat the value.
+func CheckTagValue(value string) error { return checkTagText("tag value", value, MaxTagValueLength) }
+
+func checkTagText(what, text string, most int) error {
+	switch length := utf8.RuneCountInString(text); {
+	case !utf8.ValidString(text):
+		return fmt.Errorf("the %s is not valid UTF-8", what)
+	case length > most:
+		return fmt.Errorf("a %s of %d characters is longer than %d", what, length, most)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("the %s holds a newline or another control character", what)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (p Policy) protection(s Subject, now time.Time) string {
 		return ""
 	}
 	tags := s.Sandbox.Tags
-	if keeps(tags[sandbox.TagProtect], now) {
+	if protected, _ := sandbox.Protected(tags, now); protected {
 		return "the tag " + sandbox.TagProtect + " is " + tags[sandbox.TagProtect]
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Protect.Tags)) {
@@ -37,22 +37,6 @@ func (p Policy) protection(s Subject, now time.Time) string {
 		}
 	}
 	return ""
-}
-
-// keeps reads the tag taskowned_protect: empty and "false" do not protect, a
-// time does until then, and anything else does for ever. What cannot be
-// understood must protect.
-func keeps(value string, now time.Time) bool {
-	if value == "" || value == "false" {
-		return false
-	}
-	if until, err := airflow.ParseExpiry(value); err == nil {
-		return now.Before(until)
-	}
-	if until, err := time.Parse(time.RFC3339, value); err == nil {
-		return now.Before(until)
-	}
-	return true
 }
 
 // matches reports whether all of text fits pattern, where "*" stands for any
