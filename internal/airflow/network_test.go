@@ -88,11 +88,11 @@ func TestDecodingIsAsTolerantAsAirflow(t *testing.T) {
 	table := readTable[struct {
 		header
 		Cases []struct {
-			Name      string   `json:"name"`
-			Raw       string   `json:"raw"`
-			RawParts  [][2]any `json:"raw_parts"`
-			Error     bool     `json:"error"`
-			ErrorKind string   `json:"error_kind"`
+			Name      string    `json:"name"`
+			Raw       string    `json:"raw"`
+			RawParts  []rawPart `json:"raw_parts"`
+			Error     bool      `json:"error"`
+			ErrorKind string    `json:"error_kind"`
 			Decoded   *struct {
 				Block bool     `json:"block_network"`
 				Hosts []string `json:"allow_egress_to"`
@@ -105,7 +105,7 @@ func TestDecodingIsAsTolerantAsAirflow(t *testing.T) {
 	for _, row := range table.Cases {
 		t.Run(row.Name, func(t *testing.T) {
 			for _, part := range row.RawParts {
-				row.Raw += strings.Repeat(part[0].(string), int(part[1].(float64)))
+				row.Raw += strings.Repeat(part.text, part.times)
 			}
 			policy, err := DecodeNetwork(row.Raw)
 			if strict := stricter.covers(row.Name); row.Error || strict {
@@ -124,6 +124,17 @@ func TestDecodingIsAsTolerantAsAirflow(t *testing.T) {
 		})
 	}
 	stricter.complete(t)
+}
+
+// rawPart is a text and how often it stands there, written as [text, times].
+type rawPart struct {
+	text  string
+	times int
+}
+
+// UnmarshalJSON reads the pair.
+func (p *rawPart) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&p.text, &p.times})
 }
 
 func TestDecodingSurvivesAnyNesting(t *testing.T) {

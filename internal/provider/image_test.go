@@ -68,20 +68,26 @@ func imagePlanned(action plancheck.ResourceActionType) resource.ConfigPlanChecks
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(image, action)}}
 }
 
-// hasImage looks for the image of the state past the provider.
-func (w *world) hasImage(want bool, reference *string) resource.TestCheckFunc {
+// hasImage looks for the image of the state past the provider, and tells its
+// reference.
+func (w *world) hasImage(reference *string) resource.TestCheckFunc {
 	return func(s *terraform.State) error {
 		*reference = s.RootModule().Resources[image].Primary.Attributes["reference"]
-		return w.checkImage(*reference, want)
+		return w.checkImage(*reference, true)
 	}
 }
 
-func (w *world) checkImage(reference string, want bool) error {
+func (w *world) builder() backend.ImageBuilder {
+	w.t.Helper()
 	builder, ok := w.backend().(backend.ImageBuilder)
 	if !ok {
-		return fmt.Errorf("%s builds no images", w.uri())
+		w.t.Fatalf("%s builds no images", w.uri())
 	}
-	got, err := builder.HasImage(w.t.Context(), reference)
+	return builder
+}
+
+func (w *world) checkImage(reference string, want bool) error {
+	got, err := w.builder().HasImage(w.t.Context(), reference)
 	if err == nil && got != want {
 		err = fmt.Errorf("image %s is there: %t, want %t", reference, got, want)
 	}
@@ -97,7 +103,7 @@ func TestImageIsBuiltInPlaceAndNamedByItsContent(t *testing.T) {
 		resource.TestStep{
 			Config:           w.image(one),
 			ConfigPlanChecks: imagePlanned(plancheck.ResourceActionCreate),
-			Check:            w.hasImage(true, &reference),
+			Check:            w.hasImage(&reference),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(image, tfjsonpath.New("delete_on_destroy"), knownvalue.Bool(false)),
 				same.AddStateValue(image, tfjsonpath.New("reference")),
@@ -114,7 +120,7 @@ func TestImageIsBuiltInPlaceAndNamedByItsContent(t *testing.T) {
 		resource.TestStep{
 			Config:            w.image(other),
 			ConfigPlanChecks:  imagePlanned(plancheck.ResourceActionUpdate),
-			Check:             w.hasImage(true, &reference),
+			Check:             w.hasImage(&reference),
 			ConfigStateChecks: []statecheck.StateCheck{differs.AddStateValue(image, tfjsonpath.New("reference"))},
 		},
 	)
@@ -125,7 +131,7 @@ func TestImageThatDoesNotBuildLeavesTheOldOne(t *testing.T) {
 	good := w.rootfs("good.tar", "good")
 	var reference string
 	w.run(
-		resource.TestStep{Config: w.image(good), Check: w.hasImage(true, &reference)},
+		resource.TestStep{Config: w.image(good), Check: w.hasImage(&reference)},
 		resource.TestStep{Config: w.image("/no/such.tar"), ExpectError: regexp.MustCompile(`(?s)Image cannot be built from /no/such\.tar`)},
 		resource.TestStep{
 			Config:           w.image(good),
@@ -173,16 +179,16 @@ func TestImageThatIsGoneIsPlannedAnew(t *testing.T) {
 	from := w.rootfs("rootfs.tar", "x")
 	var reference string
 	w.run(
-		resource.TestStep{Config: w.image(from), Check: w.hasImage(true, &reference)},
+		resource.TestStep{Config: w.image(from), Check: w.hasImage(&reference)},
 		resource.TestStep{
 			PreConfig: func() {
-				if err := w.backend().(backend.ImageBuilder).DeleteImage(t.Context(), reference); err != nil {
+				if err := w.builder().DeleteImage(t.Context(), reference); err != nil {
 					t.Fatal(err)
 				}
 			},
 			Config:           w.image(from),
 			ConfigPlanChecks: imagePlanned(plancheck.ResourceActionCreate),
-			Check:            w.hasImage(true, &reference),
+			Check:            w.hasImage(&reference),
 		},
 	)
 }
@@ -231,7 +237,7 @@ func TestImageIsOnlyForgottenUnlessDeletionIsAskedFor(t *testing.T) {
 				ProtoV6ProviderFactories: w.factories(),
 				Steps: []resource.TestStep{{
 					Config: w.image(w.rootfs("rootfs.tar", "x"), row.attribute),
-					Check:  w.hasImage(true, &reference),
+					Check:  w.hasImage(&reference),
 				}},
 				CheckDestroy: func(*terraform.State) error { return w.checkImage(reference, row.left) },
 			})
@@ -245,7 +251,7 @@ func TestImageInUseIsNotDeleted(t *testing.T) {
 	var reference string
 	var user sandbox.Sandbox
 	w.run(
-		resource.TestStep{Config: config, Check: w.hasImage(true, &reference)},
+		resource.TestStep{Config: config, Check: w.hasImage(&reference)},
 		resource.TestStep{
 			PreConfig:   func() { user = w.foreign(sandbox.Spec{Image: reference, Lifetime: time.Hour}, nil) },
 			Config:      `# the image is to go`,

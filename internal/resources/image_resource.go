@@ -62,8 +62,8 @@ func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp
 			},
 			"from": schema.StringAttribute{
 				MarkdownDescription: "What the image is made of. On `local:` the absolute path of a root file system: a directory, " +
-					"or a tarball, which is unpacked once. A changed file behind the same path is seen only with " +
-					"`terraform apply -replace=ADDRESS`.",
+					"whose changes the next plan sees, or a tarball, which is unpacked once. Another tarball behind the same path " +
+					"is taken in by `terraform apply -replace=ADDRESS`.",
 				Required:   true,
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
