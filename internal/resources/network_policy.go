@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -73,7 +74,8 @@ func checkPolicy(m networkPolicyModel, at func(attribute string) path.Path, diag
 	}
 	for _, problem := range airflow.CheckNetwork(m.policy()) {
 		if problem.Index < 0 {
-			diags.AddAttributeError(at(problem.Attribute), "Contradictory network policy", problem.Err.Error())
+			where := at(problem.Attribute)
+			diags.AddAttributeError(where, "Contradictory network policy", fmt.Sprintf("%s: %v", where, problem.Err))
 		}
 	}
 }

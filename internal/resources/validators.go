@@ -36,13 +36,14 @@ func check(what string, f func(string) error) rule { return rule{what: what, che
 func (r rule) Description(context.Context) string             { return "must be " + r.what }
 func (r rule) MarkdownDescription(ctx context.Context) string { return r.Description(ctx) }
 
-// ValidateString applies the rule.
+// ValidateString applies the rule. The text names the attribute, because
+// Terraform points at the whole resource where the attribute is a nested one.
 func (r rule) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
 	if err := r.check(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not "+r.what, err.Error())
+		resp.Diagnostics.AddAttributeError(req.Path, "Not "+r.what, fmt.Sprintf("%s: %v", req.Path, err))
 	}
 }
 
