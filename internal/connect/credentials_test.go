@@ -76,7 +76,8 @@ func TestCredentialsAreResolved(t *testing.T) {
 			if test.wantKeyID != "" {
 				want = backend.Credentials{"key_id": test.wantKeyID, "secret": "hunter2"}
 			}
-			if diff := cmp.Diff(want, b.(opened).credentials); diff != "" {
+			got, ok := b.(opened)
+			if diff := cmp.Diff(want, got.credentials); !ok || diff != "" {
 				t.Errorf("credentials (-want +got):\n%s", diff)
 			}
 		})

@@ -110,7 +110,7 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 	if watched.cause == gaveUp {
 		return backend.Result{}, context.Cause(ctx)
 	}
-	if err := watched.report(&result, stderr); err != nil {
+	if err := watched.report(&result); err != nil {
 		return backend.Result{}, classified(err)
 	}
 	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && h.ended(rec)
@@ -213,8 +213,9 @@ func (st *state) stands(rec record) bool {
 }
 
 // report writes the exit code. A program that cannot be run is the command's
-// failure, as it is in a shell; what else went wrong is an error.
-func (end ending) report(result *backend.Result, stderr *tail) error {
+// failure, as it is in a shell, and stderr says why; what else went wrong is an
+// error.
+func (end ending) report(result *backend.Result) error {
 	result.ExitCode = end.exit.Code
 	result.TimedOut = end.cause == timedOut
 	if end.cause == done && end.exit.Killed { // by the kernel, out of memory
@@ -231,8 +232,7 @@ func (end ending) report(result *backend.Result, stderr *tail) error {
 	if strings.HasSuffix(why, "No such file or directory") {
 		result.ExitCode = exitNotFound
 	}
-	_, err := stderr.Write([]byte(why + "\n"))
-	return err
+	return nil
 }
 
 // classified gives the engine's errors the classes of package backend.

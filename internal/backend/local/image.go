@@ -108,7 +108,10 @@ func splitPinned(image string) (dir, pin string) {
 // BuildImage pins a directory or unpacks a tarball.
 func (h *host) BuildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
 	var reference string
-	err := h.Prepare(ctx)
+	err := backend.Refused(h.RefuseImage(spec))
+	if err == nil {
+		err = h.Prepare(ctx)
+	}
 	if err == nil {
 		call := backend.Call{Verb: "build-image", Idempotent: true, Deadline: buildDeadline}
 		err = h.do(ctx, call, func(ctx context.Context, st *state) error {
@@ -124,14 +127,8 @@ func (h *host) BuildImage(ctx context.Context, spec backend.ImageSpec, log io.Wr
 }
 
 func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
-	switch {
-	case len(spec.Commands) > 0:
-		return "", fmt.Errorf("%w: dockerfile_commands need an image builder, and this host is none; run them where there is one and export a tarball", backend.ErrUnsupported)
-	case spec.From == "", spec.From == hostImage:
+	if spec.From == hostImage {
 		return hostImage, nil
-	case !filepath.IsAbs(spec.From):
-		return "", fmt.Errorf("%w: it is not an absolute path; images of a registry cannot be pulled here: "+
-			"`docker create` and `docker export` make a tarball of one", backend.ErrUnsupported)
 	}
 	from := filepath.Clean(spec.From)
 	info, err := os.Lstat(from)

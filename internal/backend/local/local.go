@@ -107,7 +107,7 @@ func (h *host) isolation(ctx context.Context) (*engine.Engine, error) {
 		err = e.Preflight(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return nil, classified(err)
 	}
 	h.engine = e
 	return e, nil

@@ -7,8 +7,12 @@ package local
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +25,9 @@ import (
 // start is where the clock of most tests stands.
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// place returns a state directory that is not made yet and that the users of
+// place returns a directory that is not made yet and that the users of
 // sandboxes can reach.
-func place(t *testing.T) string {
+func place(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, open := range []string{dir, filepath.Dir(dir)} {
@@ -34,12 +38,12 @@ func place(t *testing.T) string {
 	return filepath.Join(dir, "state")
 }
 
-// testHost returns a prepared backend on dir whose clock stands at start. Nothing
-// is run in isolation by it.
-func testHost(t *testing.T, dir string) (*host, *clock.Fake) {
+// testHost returns a prepared backend on dir whose clock stands at start. It
+// believes that the engine isolates, and must not be asked to run anything.
+func testHost(t testing.TB, dir string) (*host, *clock.Fake) {
 	t.Helper()
 	clk := clock.NewFake(start)
-	h := newHost(dir, &backend.Caller{MaxRetries: -1}, clk)
+	h := newHost(dir, &backend.Caller{}, clk)
 	h.engine = &engine.Engine{}
 	if err := h.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -47,23 +51,34 @@ func testHost(t *testing.T, dir string) (*host, *clock.Fake) {
 	return h, clk
 }
 
-func request(now time.Time, tags sandbox.Tags) backend.Request {
-	return backend.NewRequest(sandbox.Spec{Lifetime: time.Hour}, tags, now)
+// realHost returns a backend that runs commands, by the real clock.
+func realHost(t testing.TB) *host {
+	t.Helper()
+	return newHost(place(t), &backend.Caller{}, clock.System())
 }
 
-func create(t *testing.T, h *host, tags sandbox.Tags) sandbox.Sandbox {
+func request(h *host, tags sandbox.Tags) backend.Request {
+	return backend.NewRequest(sandbox.Spec{Lifetime: time.Hour}, tags, h.clock.Now())
+}
+
+func create(t testing.TB, h *host, tags sandbox.Tags) sandbox.Sandbox {
 	t.Helper()
-	made, err := backend.Create(t.Context(), h, request(h.clock.Now(), tags))
+	return createFrom(t, h, request(h, tags))
+}
+
+func createFrom(t testing.TB, h *host, req backend.Request) sandbox.Sandbox {
+	t.Helper()
+	made, err := backend.Create(t.Context(), h, req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-func list(t *testing.T, h *host) []sandbox.Sandbox {
+func list(t testing.TB, h *host) []sandbox.Sandbox {
 	t.Helper()
 	var all []sandbox.Sandbox
-	for s, err := range h.List(context.Background()) {
+	for s, err := range h.List(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,16 +87,202 @@ func list(t *testing.T, h *host) []sandbox.Sandbox {
 	return all
 }
 
-func TestCreatedSandboxIsListedUntilDestroyed(t *testing.T) {
-	h, _ := testHost(t, place(t))
-	made := create(t, h, sandbox.Tags{"team": "research"})
-	if all := list(t, h); len(all) != 1 || all[0].Ref != made.Ref || all[0].Tags["team"] != "research" {
-		t.Errorf("List = %v, want the one made", all)
+// wantError fails unless err is of the class and says so.
+func wantError(t *testing.T, err, class error, says string) {
+	t.Helper()
+	if !errors.Is(err, class) || !strings.Contains(err.Error(), says) {
+		t.Errorf("error %v; want %v, saying %q", err, class, says)
 	}
-	if err := h.Destroy(t.Context(), made.Ref); err != nil {
+}
+
+// everyUse is each operation on the sandbox ref.
+func everyUse(h *host, ref sandbox.Ref) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"Check": func(ctx context.Context) error { _, err := h.Check(ctx); return err },
+		"List": func(ctx context.Context) error {
+			for _, err := range h.List(ctx) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"Leftovers": func(ctx context.Context) error {
+			for _, err := range h.Leftovers(ctx) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"Get":        func(ctx context.Context) error { _, err := h.Get(ctx, ref); return err },
+		"Find":       func(ctx context.Context) error { _, err := h.Find(ctx, "mark"); return err },
+		"SetTags":    func(ctx context.Context) error { return h.SetTags(ctx, ref, sandbox.Tags{}) },
+		"EditTags":   func(ctx context.Context) error { return h.EditTags(ctx, ref, func(sandbox.Tags) {}) },
+		"Renew":      func(ctx context.Context) error { _, err := h.Renew(ctx, ref, start.Add(2*time.Hour)); return err },
+		"Network":    func(ctx context.Context) error { _, _, err := h.Network(ctx, ref); return err },
+		"SetNetwork": func(ctx context.Context) error { return h.SetNetwork(ctx, ref, sandbox.NetworkPolicy{}) },
+		"Destroy":    func(ctx context.Context) error { return h.Destroy(ctx, ref) },
+		"Exec": func(ctx context.Context) error {
+			_, err := h.Exec(ctx, ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+			return err
+		},
+		"ReadFile": func(ctx context.Context) error {
+			_, err := h.ReadFile(ctx, ref, "/workspace/x", 1, io.Discard)
+			return err
+		},
+		"WriteFile":     func(ctx context.Context) error { return h.WriteFile(ctx, ref, "/workspace/x", strings.NewReader("")) },
+		"ListDirectory": func(ctx context.Context) error { _, err := h.ListDirectory(ctx, ref, "/workspace"); return err },
+		"HasImage":      func(ctx context.Context) error { _, err := h.HasImage(ctx, hostImage); return err },
+	}
+}
+
+func TestMissingStateDirectoryIsAnErrorAndNeverEmpty(t *testing.T) {
+	unprepared := place(t)
+	if err := os.Mkdir(unprepared, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if all := list(t, h); len(all) != 0 {
-		t.Errorf("List = %v after Destroy", all)
+	for name, dir := range map[string]string{"missing": place(t), "not prepared": unprepared} {
+		h := newHost(dir, &backend.Caller{}, clock.NewFake(start))
+		for what, use := range everyUse(h, sandbox.Ref{Handle: "taskowned-x"}) {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				err := use(t.Context())
+				wantError(t, err, backend.ErrUnavailable, "terraform apply")
+				if errors.Is(err, backend.ErrNotFound) {
+					t.Errorf("%v says that the sandbox is gone", err)
+				}
+			})
+		}
+	}
+}
+
+func TestStateDirectoryThatIsNotOursIsRefused(t *testing.T) {
+	const other = `{"schema": 1, "id": "abc", "machine": "0123456789abcdef"}`
+	for name, test := range map[string]struct {
+		spoil func(t *testing.T, dir string)
+		class error
+		says  string
+	}{
+		"a link": {func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+"-moved"))
+			must(t, os.Symlink(dir+"-moved", dir))
+		}, backend.ErrInvalid, "link"},
+		"a file": {func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+"-moved"))
+			must(t, os.WriteFile(dir, nil, 0o600))
+		}, backend.ErrInvalid, "not a directory"},
+		"writable by others":   {func(t *testing.T, dir string) { must(t, os.Chmod(dir, 0o777)) }, backend.ErrInvalid, "chmod go-w"},
+		"of another machine":   {spoilInstance(other), backend.ErrConflict, "made on another machine"},
+		"of a newer version":   {spoilInstance(`{"schema": 2, "id": "abc"}`), backend.ErrUnsupported, "newer version"},
+		"with a torn identity": {spoilInstance(other[:20]), backend.ErrInvalid, "corrupt"},
+		"without an identity":  {spoilInstance("{}"), backend.ErrInvalid, "corrupt"},
+		"of another user": {func(t *testing.T, dir string) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a directory away")
+			}
+			must(t, os.Chown(dir, 12345, 12345))
+		}, backend.ErrUnauthorized, "belongs to user 12345"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := testHost(t, place(t))
+			made := create(t, h, nil)
+			test.spoil(t, h.dir)
+			for what, use := range everyUse(h, made.Ref) {
+				if err := use(t.Context()); !errors.Is(err, test.class) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("%s = %v; want %v, saying %q", what, err, test.class, test.says)
+				}
+			}
+			wantError(t, h.Prepare(t.Context()), test.class, test.says)
+			_, err := backend.Create(t.Context(), h, request(h, nil))
+			wantError(t, err, test.class, test.says)
+		})
+	}
+}
+
+func spoilInstance(content string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		must(t, os.WriteFile(filepath.Join(dir, instanceFile), []byte(content), 0o600))
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDirectoryThatHoldsAnythingElseIsNotTakenOver(t *testing.T) {
+	dir := place(t)
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600))
+	h := newHost(dir, &backend.Caller{}, clock.NewFake(start))
+	wantError(t, h.Prepare(t.Context()), backend.ErrInvalid, "thesis.tex")
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("afterwards it holds %v, %v", entries, err)
+	}
+}
+
+func TestPreparationThatWasKilledIsCompleted(t *testing.T) {
+	dir := place(t)
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, draftPrefix+"x"), []byte("{"), 0o600))
+	h, _ := testHost(t, dir)
+	create(t, h, nil)
+}
+
+func TestPreparedTogetherThereIsOneIdentity(t *testing.T) {
+	dir := place(t)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if err := prepare(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	first, err := openState(dir)
+	must(t, err)
+	defer first.Close()
+	must(t, prepare(dir))
+	second, err := openState(dir)
+	must(t, err)
+	defer second.Close()
+	if first.instance != second.instance || first.instance.ID == "" {
+		t.Errorf("identities %+v and %+v", first.instance, second.instance)
+	}
+	if names, err := first.names("."); err != nil || strings.Contains(strings.Join(names, " "), draftPrefix) {
+		t.Errorf("left behind among %v, %v", names, err)
+	}
+}
+
+func TestDirectoryThatSandboxUsersCannotReachIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("an ordinary user's commands run as that user")
+	}
+	dir := place(t)
+	must(t, os.Chmod(filepath.Dir(dir), 0o700))
+	wantError(t, prepare(dir), backend.ErrInvalid, "chmod o+x "+filepath.Dir(dir))
+}
+
+func TestDefaultDirectoryIsTheUsersState(t *testing.T) {
+	conn, err := parseURI("local:")
+	must(t, err)
+	t.Setenv("HOME", "/home/ada")
+	for stateHome, want := range map[string]string{
+		"":           "local:///home/ada/.local/state/taskowned/sandbox",
+		"/srv/state": "local:///srv/state/taskowned/sandbox",
+		"relative":   "local:///home/ada/.local/state/taskowned/sandbox",
+	} {
+		t.Setenv("XDG_STATE_HOME", stateHome)
+		if os.Geteuid() == 0 {
+			want = "local:///var/lib/taskowned/sandbox"
+		}
+		b, err := open(conn, nil, &backend.Caller{})
+		must(t, err)
+		if b.Scope() != want {
+			t.Errorf("XDG_STATE_HOME=%q: scope %q, want %q", stateHome, b.Scope(), want)
+		}
 	}
 }

@@ -1,0 +1,240 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// sleeper is a command that says in the file started that it runs.
+var sleeper = backend.Command{Argv: []string{"sh", "-c", "echo x > started; sleep 300"}, Timeout: time.Minute}
+
+// ended is how a command in the background ended.
+type ended struct {
+	result backend.Result
+	err    error
+}
+
+// running starts sleeper and returns when it runs.
+func running(t *testing.T, h *host, ref sandbox.Ref) <-chan ended {
+	t.Helper()
+	end := make(chan ended, 1)
+	go func() {
+		result, err := h.Exec(t.Context(), ref, sleeper)
+		end <- ended{result, err}
+	}()
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		select {
+		case e := <-end:
+			t.Fatalf("it ended: %+v", e)
+		case <-tick.C:
+			if _, err := h.ReadFile(t.Context(), ref, "/workspace/started", 10, new(strings.Builder)); err == nil {
+				tick.Stop()
+				return end
+			}
+		}
+	}
+}
+
+func TestDestroyEndsRunningCommandsOfOtherProcesses(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	first, second := running(t, h, made.Ref), running(t, h, made.Ref)
+	other := newHost(h.dir, &backend.Caller{}, clock.System())
+	must(t, other.Destroy(t.Context(), made.Ref))
+	for _, end := range []<-chan ended{first, second} {
+		if e := <-end; e.err != nil || !e.result.Terminated || e.result.TimedOut || e.result.ExitCode != -1 {
+			t.Errorf("the command ended as %+v; want terminated, -1", e)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(h.dir, trashDir)); err != nil || len(entries) > 0 {
+		t.Errorf("the trash holds %v, %v", entries, err)
+	}
+}
+
+func TestWhileItsCommandIsStoppedASandboxIsStoppingAndRefusesOthers(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	dir := filepath.Join(h.dir, sandboxesDir, made.Handle)
+	d, err := openFolder(dir)
+	must(t, err)
+	defer d.Close()
+	hung, err := d.tryLock(runLock, shared) // whoever runs a command hangs
+	must(t, err)
+	defer hung.Close()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := h.Destroy(ctx, made.Ref); err == nil {
+		t.Fatal("destroyed while a command ran")
+	}
+	if got, err := h.Get(t.Context(), made.Ref); err != nil || got.State != sandbox.Stopping {
+		t.Errorf("Get = %+v, %v; want it stopping", got, err)
+	}
+	_, err = h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	wantError(t, err, backend.ErrConflict, "being destroyed")
+	wantError(t, h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")), backend.ErrConflict, "being destroyed")
+	_, err = h.Renew(t.Context(), made.Ref, made.ServerEnds.Add(time.Hour))
+	wantError(t, err, backend.ErrConflict, "being destroyed")
+	must(t, hung.Close())
+	must(t, h.Destroy(t.Context(), made.Ref))
+	_, err = h.Get(t.Context(), made.Ref)
+	wantError(t, err, backend.ErrNotFound, "")
+}
+
+func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
+	h := realHost(t)
+	req := backend.NewRequest(sandbox.Spec{Lifetime: time.Second}, nil, h.clock.Now())
+	req.ExpiresAt = h.clock.Now().Add(time.Second)
+	made := createFrom(t, h, req)
+	got, err := h.Exec(t.Context(), made.Ref, sleeper)
+	must(t, err)
+	if !got.TimedOut || !got.Terminated || got.AppliedTimeout > time.Second || got.ExitCode != -1 {
+		t.Errorf("the command ended as %+v; want a timeout of at most 1s that was the end", got)
+	}
+}
+
+func TestNothingRunsInAnEndedSandboxThatStillCanBeReadAndDestroyed(t *testing.T) {
+	h, clk := testHost(t, place(t))
+	made := create(t, h, nil)
+	must(t, h.WriteFile(t.Context(), made.Ref, "/workspace/result", strings.NewReader("42")))
+	clk.Set(made.ServerEnds)
+
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	wantError(t, err, backend.ErrConflict, "it ended at 2030-01-02T04:04:05Z")
+	wantError(t, h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")), backend.ErrConflict, "it ended at")
+	_, err = h.Renew(t.Context(), made.Ref, clk.Now().Add(time.Hour))
+	wantError(t, err, backend.ErrConflict, "it ended at")
+
+	var content strings.Builder
+	if _, err := h.ReadFile(t.Context(), made.Ref, "/workspace/result", 10, &content); err != nil || content.String() != "42" {
+		t.Errorf("ReadFile = %q, %v", content.String(), err)
+	}
+	must(t, h.SetTags(t.Context(), made.Ref, sandbox.Tags{sandbox.TagTeardownAt: "1"}))
+	must(t, h.Destroy(t.Context(), made.Ref))
+}
+
+func TestRenewalMovesTheEndAndNeverShortens(t *testing.T) {
+	h, clk := testHost(t, place(t))
+	made := create(t, h, nil)
+	for _, step := range []struct{ until, want time.Duration }{
+		{2 * time.Hour, 2 * time.Hour}, {time.Hour, 2 * time.Hour}, {-time.Hour, 2 * time.Hour}, {lifetimeMax, lifetimeMax},
+	} {
+		end, err := h.Renew(t.Context(), made.Ref, clk.Now().Add(step.until))
+		if want := clk.Now().Add(step.want); err != nil || !end.Equal(want) {
+			t.Errorf("Renew(%s) = %s, %v; want %s", step.until, end, err, want)
+		}
+	}
+	_, err := h.Renew(t.Context(), made.Ref, clk.Now().Add(lifetimeMax+time.Second))
+	wantError(t, err, backend.ErrInvalid, "longer than")
+}
+
+func TestWithoutIsolationNothingIsMadeOrRun(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	h.engine = nil
+	h.newEngine = func() (*engine.Engine, error) { return nil, engine.ErrUnavailable }
+	_, err := h.Check(t.Context())
+	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
+	_, err = h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
+	_, err = backend.Create(t.Context(), h, request(h, nil))
+	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
+	if all := list(t, h); len(all) != 1 {
+		t.Errorf("List = %v", all)
+	}
+	must(t, h.Destroy(t.Context(), made.Ref)) // what exists can go, whatever the host lacks
+}
+
+func TestNetworkIsCutUnlessThePolicyOpensIt(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	interfaces := func() string {
+		got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"sh", "-c", "ls /sys/class/net 2>/dev/null; cat /proc/net/dev"}, Timeout: time.Minute})
+		must(t, err)
+		return string(got.Stdout)
+	}
+	cut := interfaces()
+	if lines := strings.Count(cut, "\n"); lines != 3 { // two of heading, and lo
+		t.Errorf("without a network there are more interfaces than lo:\n%s", cut)
+	}
+	must(t, h.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{Open: true}))
+	host, err := os.ReadFile("/proc/net/dev")
+	must(t, err)
+	if open := interfaces(); strings.Count(open, "\n") != strings.Count(string(host), "\n") {
+		t.Errorf("with an open network the interfaces are\n%s, want the host's\n%s", open, host)
+	}
+	wantError(t, h.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{AllowEgressTo: []string{"example.org"}}), backend.ErrUnenforceable, "allow_egress_to")
+	if policy, trusted, err := h.Network(t.Context(), made.Ref); err != nil || !policy.Open || !trusted {
+		t.Errorf("Network = %+v, %v, %v", policy, trusted, err)
+	}
+}
+
+func TestCommandOfAnUnknownProgramSaysSo(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	for argv, want := range map[string]int{"no-such-program": 127, "/etc/passwd": 126} {
+		got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{argv}, Timeout: time.Minute})
+		if err != nil || got.ExitCode != want || !strings.Contains(string(got.Stderr), argv) {
+			t.Errorf("%s = %+v, %v; want exit code %d", argv, got, err, want)
+		}
+	}
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Dir: "/workspace/missing", Timeout: time.Minute})
+	wantError(t, err, backend.ErrInvalid, "/workspace/missing")
+}
+
+func TestWriterOfASandboxKeepsItFromBeingDeleted(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	var destroyed error
+	read := readerFunc(func([]byte) (int, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		destroyed = h.Destroy(ctx, made.Ref)
+		return 0, errors.New("broken off")
+	})
+	if err := h.WriteFile(t.Context(), made.Ref, "/workspace/x", read); err == nil {
+		t.Error("a broken reader was written")
+	}
+	if destroyed == nil {
+		t.Error("destroyed while a file was written")
+	}
+	must(t, h.Destroy(t.Context(), made.Ref))
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestTailKeepsTheLastBytesHoweverTheyArrive(t *testing.T) {
+	const whole = "0123456789abcdef"
+	for chunk := 1; chunk <= len(whole); chunk++ {
+		for limit := 1; limit <= len(whole)+1; limit++ {
+			kept := &tail{limit: limit}
+			for at := 0; at < len(whole); at += chunk {
+				_, _ = kept.Write([]byte(whole[at:min(at+chunk, len(whole))]))
+			}
+			got, truncated := kept.kept()
+			if want := whole[max(0, len(whole)-limit):]; string(got) != want || truncated != (limit < len(whole)) {
+				t.Errorf("chunks of %d, limit %d: %q, %v; want %q", chunk, limit, got, truncated, want)
+			}
+			if cap(kept.buf) > 8*len(whole) {
+				t.Errorf("limit %d: %d bytes held", limit, cap(kept.buf))
+			}
+		}
+	}
+}
