@@ -12,7 +12,7 @@ import (
 
 // Decide judges every subject and asks the breakers.
 func Decide(facts Facts, policy Policy) Plan {
-	var plan Plan
+	plan := Plan{Verdicts: make([]Verdict, 0, len(facts.Subjects))}
 	for _, s := range facts.Subjects {
 		plan.Verdicts = append(plan.Verdicts, Judge(s, &facts, policy))
 	}
