@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAccSchemasAreWhatTerraformSays compares what this program prints with
+// TestSchemasAreWhatTerraformSays compares what this program prints with
 // what a real Terraform says about the same provider, but for the parts that an
 // older one does not know.
-func TestAccSchemasAreWhatTerraformSays(t *testing.T) {
+func TestSchemasAreWhatTerraformSays(t *testing.T) {
 	terraform := os.Getenv("TF_ACC_TERRAFORM_PATH")
 	if terraform == "" {
-		t.Skip("TF_ACC_TERRAFORM_PATH names no Terraform")
+		t.Skip("TF_ACC_TERRAFORM_PATH names no Terraform; make acceptance sets it")
 	}
 	dir := t.TempDir()
 	output(t, exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-sandbox"), "../.."))
