@@ -32,9 +32,9 @@ func TestSchemasAreWhatTerraformSays(t *testing.T) {
 	write(t, filepath.Join(dir, "main.tf"), `terraform {
   required_providers { sandbox = { source = "taskowned/sandbox" } }
 }`)
-	real := exec.Command(terraform, "-chdir="+dir, "providers", "schema", "-json")
-	real.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "cli.tfrc"))
-	want := only(t, output(t, real))
+	providers := exec.Command(terraform, "-chdir="+dir, "providers", "schema", "-json")
+	providers.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "cli.tfrc"))
+	want := only(t, output(t, providers))
 	got := only(t, output(t, exec.Command("go", "run", ".")))
 	for section := range got {
 		if _, known := want[section]; !known && section == "resource_identity_schemas" {
