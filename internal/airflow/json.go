@@ -235,11 +235,8 @@ func (p *parser) number() (any, error) {
 		}
 		return integer(literal), nil
 	}
-	// Out of range is infinite, as in Python.
-	f, err := strconv.ParseFloat(whole[:len(whole)-len(p.rest)], 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return nil, err
-	}
+	// The syntax is checked; what is out of range is infinite, as in Python.
+	f, _ := strconv.ParseFloat(whole[:len(whole)-len(p.rest)], 64)
 	return f, nil
 }
 
