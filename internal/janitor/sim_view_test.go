@@ -27,11 +27,12 @@ type view struct {
 	resume chan struct{}
 	parked chan struct{}
 
-	over   bool
-	killed bool // nothing has an effect any more
-	result Result
-	err    error
-	jumps  int
+	over        bool
+	killed      bool // nothing has an effect any more
+	killedAfter bool // killed once the call in progress has had its effect
+	result      Result
+	err         error
+	jumps       int
 
 	witnesses
 }
@@ -106,7 +107,12 @@ func (v *view) call(ctx context.Context, longest time.Duration, effect func() er
 	v.steps++
 	if v.calm {
 		v.pass(time.Second)
-		return effect()
+		err := effect()
+		if v.killedAfter {
+			v.kill()
+			return errKilled
+		}
+		return err
 	}
 	v.pass(v.upTo(3 * time.Second))
 	if v.chance(0.02) {
