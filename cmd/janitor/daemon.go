@@ -41,18 +41,19 @@ the log tells of every run.`,
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
-			return a.follow(ctx, s, uris)
+			hangups := make(chan os.Signal, 1)
+			signal.Notify(hangups, syscall.SIGHUP)
+			defer signal.Stop(hangups)
+			return a.follow(ctx, s, uris, hangups)
 		},
 	}
 }
 
-// follow sweeps s on its schedules until ctx ends.
-func (a *app) follow(ctx context.Context, s *site, uris []string) error {
+// follow sweeps s on its schedules until ctx ends. Each of hangups makes it read
+// the configuration again.
+func (a *app) follow(ctx context.Context, s *site, uris []string, hangups <-chan os.Signal) error {
 	var current atomic.Pointer[site]
 	current.Store(s)
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
 	reload := make(chan schedule.Jobs)
 	go func() {
 		for {

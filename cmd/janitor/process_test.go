@@ -30,6 +30,7 @@ type yard struct {
 	config, state string
 }
 
+// newYard makes one. In settings, a "state:" takes the place of the directory.
 func newYard(t *testing.T, settings string) yard {
 	t.Helper()
 	root := reachable(t)
@@ -45,7 +46,10 @@ func newYard(t *testing.T, settings string) yard {
 // configure writes the configuration: the one place, and settings.
 func (y yard) configure(t *testing.T, settings string) {
 	t.Helper()
-	text := fmt.Sprintf("mode: enforce\nstate: file://%s\nconnections: {lab: {uri: \"local://%s\", rules: {orphaned_workspace: enforce}}}\n%s\n", y.state, y.dir, settings)
+	if !strings.Contains(settings, "state:") {
+		settings += "\nstate: file://" + y.state
+	}
+	text := fmt.Sprintf("mode: enforce\nconnections: {lab: {uri: \"local://%s\", rules: {orphaned_workspace: enforce}}}\n%s\n", y.dir, settings)
 	if err := os.WriteFile(y.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
