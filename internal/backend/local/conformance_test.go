@@ -18,7 +18,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
-func TestConformance(t *testing.T) {
+func TestLocalSandboxesKeepEveryPromise(t *testing.T) {
 	here, there := place(t), place(t)
 	opener := func(dir string) func(*testing.T, *backend.Caller) backend.Backend {
 		return func(_ *testing.T, caller *backend.Caller) backend.Backend {

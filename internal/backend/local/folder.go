@@ -13,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,20 +30,29 @@ func openFolder(dir string) (folder, error) {
 
 // open opens name, a path below d.
 func (d folder) open(name string, flags int, perm uint32) (*os.File, error) {
+	fd, err := d.openRaw(name, flags, perm)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), d.Name()+"/"+name), nil
+}
+
+// openRaw is open without what makes an os.File of it, which costs more than
+// all the rest of reading a record.
+func (d folder) openRaw(name string, flags int, perm uint32) (int, error) {
 	how := unix.OpenHow{
 		Flags:   uint64(flags) | unix.O_CLOEXEC,
 		Mode:    uint64(perm),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
 	}
 	for {
-		fd, err := unix.Openat2(int(d.Fd()), name, &how)
-		switch err {
+		switch fd, err := unix.Openat2(int(d.Fd()), name, &how); err {
 		case nil:
-			return os.NewFile(uintptr(fd), d.Name()+"/"+name), nil
+			return fd, nil
 		case unix.EINTR, unix.EAGAIN:
-			continue
+		default:
+			return -1, d.failed("open", name, err)
 		}
-		return nil, d.failed("open", name, err)
 	}
 }
 
@@ -130,30 +138,36 @@ func (d folder) rename(name string, to folder, newName string) error {
 
 // read returns the content of name, a regular file of ours of at most limit bytes.
 func (d folder) read(name string, limit int64) ([]byte, error) {
-	f, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err := d.openRaw(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer unix.Close(fd)
+	var is unix.Stat_t
+	err = unix.Fstat(fd, &is)
 	switch {
 	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
+		return nil, d.failed("stat", name, err)
+	case is.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, fmt.Errorf("%s is not a regular file", name)
-	case !isOurs(info):
+	case int(is.Uid) != os.Geteuid():
 		return nil, fmt.Errorf("%s belongs to another user", name)
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), limit)
+	case is.Size > limit:
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, is.Size, limit)
 	}
-	data := make([]byte, info.Size())
-	_, err = io.ReadFull(f, data)
-	return data, err
-}
-
-func isOurs(info fs.FileInfo) bool {
-	is, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(is.Uid) == os.Geteuid()
+	data := make([]byte, is.Size)
+	for n := 0; n < len(data); {
+		switch more, err := unix.Read(fd, data[n:]); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, d.failed("read", name, err)
+		case more == 0: // it is never written in place, so this is not ours
+			return nil, d.failed("read", name, io.ErrUnexpectedEOF)
+		default:
+			n += more
+		}
+	}
+	return data, nil
 }
 
 // replace gives the file name a new content in one durable step: readers see
