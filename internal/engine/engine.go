@@ -45,7 +45,8 @@ type Spec struct {
 	Env map[string]string
 
 	// Root is the host directory that serves as root file system, read-only.
-	// Empty: the host's own /usr and what belongs to it.
+	// It is not the host's own root, and does not hold Work. Empty: the host's
+	// own /usr and what belongs to it.
 	Root string
 	// Work is the host directory that Workdir shows: the only place the command
 	// can write to that outlasts it. HostUID must be able to reach it. Empty:
@@ -99,6 +100,9 @@ var (
 	// ErrNotRun: bubblewrap could not set the room up or execute Argv[0]; the
 	// command never ran. The text holds bubblewrap's own words.
 	ErrNotRun = errors.New("the command was not run")
+	// ErrProgram is the ErrNotRun whose reason is Argv[0]: it cannot be
+	// executed. It is fs.ErrNotExist as well when there is no such program.
+	ErrProgram = errors.New("the program cannot be executed")
 	// ErrStream: the command ran and ended as Exit says, but not all of its input
 	// or output was carried: a reader or writer failed, or a writer held on.
 	ErrStream = errors.New("the command's input or output was not carried whole")

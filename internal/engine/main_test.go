@@ -30,7 +30,8 @@ var probePath string
 
 func TestMain(m *testing.M) {
 	if marker := os.Getenv(supervisorVariable); marker != "" {
-		os.Exit(supervise(marker))
+		fmt.Fprintln(os.Stderr, supervise(marker))
+		os.Exit(1)
 	}
 	if probePath = os.Getenv(probeVariable); probePath != "" {
 		os.Exit(m.Run())
@@ -106,13 +107,11 @@ func engineFor(t testing.TB) *Engine {
 // openDirectory returns a new directory that every user may enter.
 func openDirectory(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

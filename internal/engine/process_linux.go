@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,7 +19,7 @@ import (
 type Process struct {
 	cmd     *exec.Cmd
 	streams *streams
-	exit    chan *int // the command's exit code as bubblewrap reported it; nil: it did not
+	status  *os.File // what bubblewrap reports; it fits into the pipe
 	wait    func() (Exit, error)
 }
 
@@ -38,21 +39,22 @@ func (e *Engine) Start(spec Spec) (*Process, error) {
 }
 
 func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, error) {
-	p := &Process{cmd: l.command(), exit: make(chan *int, 1)}
+	p := &Process{cmd: l.command()}
 	p.wait = sync.OnceValues(p.finish)
-	statusReader, statusWriter, err := os.Pipe()
+	status, statusWriter, err := os.Pipe()
 	if err != nil {
 		return nil, explainStart(err)
 	}
+	p.status = status
 	files, err := l.files(statusWriter)
 	if err != nil {
-		closeAll([]*os.File{statusReader, statusWriter})
+		closeAll([]*os.File{status, statusWriter})
 		return nil, explainStart(err)
 	}
 	defer closeAll(files)
 	p.cmd.ExtraFiles = files
 	if p.streams, err = openStreams(p.cmd, same(stdout, stderr)); err != nil {
-		_ = statusReader.Close()
+		_ = status.Close()
 		return nil, explainStart(err)
 	}
 	err = onStarter(func() error {
@@ -64,10 +66,9 @@ func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, err
 	p.streams.closeInner()
 	if err != nil {
 		p.streams.closeOuter()
-		_ = statusReader.Close()
+		_ = status.Close()
 		return nil, explainStart(err)
 	}
-	go func() { p.exit <- readStatus(statusReader) }()
 	p.streams.copy(stdin, stdout, stderr)
 	return p, nil
 }
@@ -100,7 +101,7 @@ func (p *Process) Wait() (Exit, error) { return p.wait() }
 func (p *Process) finish() (Exit, error) {
 	err := p.cmd.Wait()
 	streamErr := p.streams.finish()
-	code := <-p.exit
+	code := readStatus(p.status)
 	var ended *exec.ExitError
 	switch {
 	case code != nil:
@@ -110,16 +111,31 @@ func (p *Process) finish() (Exit, error) {
 	case ended != nil && ended.ExitCode() == -1: // a signal
 		return Exit{Code: -1, Killed: true}, streamErr
 	}
-	return Exit{Code: -1}, fmt.Errorf("%w: %s", ErrNotRun, p.words())
-}
-
-// words is what bubblewrap said when it could not run the command.
-func (p *Process) words() string {
 	words := strings.TrimSpace(p.streams.words.String())
 	if words == "" {
-		return fmt.Sprintf("bubblewrap ended without a word (%s)", p.cmd.ProcessState)
+		words = fmt.Sprintf("bubblewrap ended without a word (%s)", p.cmd.ProcessState)
 	}
-	return words
+	return Exit{Code: -1}, notRun{words}
+}
+
+// notRun is an ErrNotRun with bubblewrap's words. They are always English: its
+// environment names no other language.
+type notRun struct{ words string }
+
+func (e notRun) Error() string { return ErrNotRun.Error() + ": " + e.words }
+
+// Is makes errors.Is find the classes.
+func (e notRun) Is(class error) bool {
+	program := strings.HasPrefix(e.words, "bwrap: execvp ")
+	switch class {
+	case ErrNotRun:
+		return true
+	case ErrProgram:
+		return program
+	case fs.ErrNotExist:
+		return program && strings.HasSuffix(e.words, ": No such file or directory")
+	}
+	return false
 }
 
 // Kill ends the command and everything it started; it is over when Wait

@@ -6,11 +6,14 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestExitIsTheCommandsOwn(t *testing.T) {
@@ -43,19 +46,23 @@ func TestCommandThatNeverRanIsAnErrorWithBubblewrapsWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		name  string
-		spec  Spec
-		words string
+		name             string
+		spec             Spec
+		words            string
+		program, missing bool
 	}{
-		{"missing program", Spec{Argv: []string{"no-such-program"}}, "no-such-program: No such file"},
-		{"not a program", Spec{Argv: []string{"./data"}, Work: work}, "./data: Permission denied"},
-		{"missing directory", Spec{Argv: []string{"true"}, Dir: "/no/such"}, "/no/such: No such file"},
-		{"too many variables", Spec{Argv: []string{"true"}, Env: manyVariables(3100)}, "Exceeded maximum number of arguments"},
+		{"missing program", Spec{Argv: []string{"no-such-program"}}, "no-such-program: No such file", true, true},
+		{"not a program", Spec{Argv: []string{"./data"}, Work: work}, "./data: Permission denied", true, false},
+		{"missing directory", Spec{Argv: []string{"true"}, Dir: "/no/such"}, "/no/such: No such file", false, false},
+		{"too many variables", Spec{Argv: []string{"true"}, Env: manyVariables(3100)}, "Exceeded maximum number of arguments", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			exit, err := begin(t, c.spec).Wait()
 			if !errors.Is(err, ErrNotRun) || !strings.Contains(err.Error(), c.words) || exit.Killed || exit.Code != -1 {
 				t.Errorf("%+v %v", exit, err)
+			}
+			if errors.Is(err, ErrProgram) != c.program || errors.Is(err, fs.ErrNotExist) != c.missing {
+				t.Errorf("%v is of another class", err)
 			}
 		})
 	}
@@ -151,4 +158,78 @@ func TestManyCommandsAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestFullDescriptorTableIsAnErrorAndLeaksNothing lets every call that needs a
+// descriptor fail, one after the other.
+func TestFullDescriptorTableIsAnErrorAndLeaksNothing(t *testing.T) {
+	run(t, Spec{Argv: []string{"true"}}) // what is opened once
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	before := descriptors(t)
+	failed := 0
+	for room := range uint64(40) {
+		limit := unix.Rlimit{Cur: uint64(before) - 1 + room, Max: old.Max} // reading the directory takes one
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		p, err := engineFor(t).Start(lent(Spec{Argv: []string{"true"}, Stdin: strings.NewReader("x")}))
+		if restored := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); restored != nil {
+			t.Fatal(restored)
+		}
+		if err == nil {
+			if exit, err := p.Wait(); err != nil || exit.Code != 0 {
+				t.Errorf("room for %d: %+v %v", room, exit, err)
+			}
+		} else if failed++; !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ulimit -n") {
+			t.Errorf("room for %d: %v", room, err)
+		}
+		after := descriptors(t)
+		if goLeaks := 2; errors.As(err, new(*fs.PathError)) && after == before+goLeaks {
+			before = after // syscall.forkAndExecInChild forgets its pipe when clone itself fails
+		}
+		if after != before {
+			t.Fatalf("room for %d: %d descriptors before, %d after: %v", room, before, after, err)
+		}
+	}
+	if failed < 10 || failed == 40 {
+		t.Errorf("%d of 40 starts failed", failed)
+	}
+}
+
+// TestNothingRunsWhenNobodyIsLeftToReportTo closes a gap: a starter that dies
+// before bubblewrap is bound to its life has also closed the report's pipe.
+func TestNothingRunsWhenNobodyIsLeftToReportTo(t *testing.T) {
+	work := newWork(t)
+	spec, err := lent(Spec{Argv: shell("touch ran"), Work: work}).complete(os.Geteuid(), os.Getegid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := engineFor(t).plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.files(writer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(files)
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := l.command()
+	cmd.ExtraFiles = files
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "Broken pipe") {
+		t.Errorf("bubblewrap went on: %v %q", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(work, "ran")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the command ran: %v", err)
+	}
 }

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -93,9 +94,38 @@ func (s Spec) checkPlaces() error {
 		}
 	}
 	if s.Root != "" {
-		return checkDirectory("root", s.Root)
+		return s.checkRoot()
 	}
 	return nil
+}
+
+// checkRoot refuses a root directory that would show more than an image: all of
+// the host, or what lies around Work.
+func (s Spec) checkRoot() error {
+	if err := checkDirectory("root", s.Root); err != nil {
+		return err
+	}
+	root, err := os.Stat(s.Root)
+	if err != nil {
+		return fmt.Errorf("root directory: %w", err)
+	}
+	around, err := filepath.EvalSymlinks(cmp.Or(s.Work, "/"))
+	if err != nil {
+		return fmt.Errorf("work directory: %w", err)
+	}
+	for {
+		info, err := os.Stat(around)
+		if err != nil {
+			return fmt.Errorf("work directory: %w", err)
+		}
+		if os.SameFile(root, info) {
+			return fmt.Errorf("root directory %q would show all that is in %s of the host", s.Root, around)
+		}
+		if around == "/" {
+			return nil
+		}
+		around = filepath.Dir(around)
+	}
 }
 
 // cleanAbsolute reports whether p is absolute, has no "." or ".." and no NUL.

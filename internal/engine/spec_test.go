@@ -17,6 +17,10 @@ func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	below := filepath.Join(dir, "below")
+	if err := os.Mkdir(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name  string
 		spec  Spec
@@ -44,6 +48,10 @@ func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"work is a file", Spec{Argv: []string{"true"}, Work: file}, "is not a directory"},
 		{"missing root", Spec{Argv: []string{"true"}, Root: dir + "/none"}, "no such file"},
 		{"root is a file", Spec{Argv: []string{"true"}, Root: file}, "is not a directory"},
+		{"root is the host's", Spec{Argv: []string{"true"}, Root: "/"}, "all that is in / of the host"},
+		{"root is the host's by another name", Spec{Argv: []string{"true"}, Root: "/proc/self/root"}, "all that is in / of the host"},
+		{"root holds work", Spec{Argv: []string{"true"}, Root: dir, Work: below}, "all that is in " + dir},
+		{"root is work", Spec{Argv: []string{"true"}, Root: below, Work: below}, "all that is in " + below},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := engineFor(t).Start(lent(c.spec))

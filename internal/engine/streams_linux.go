@@ -80,7 +80,11 @@ func (s *streams) closeOuter() {
 
 // copy begins to carry.
 func (s *streams) copy(stdin io.Reader, stdout, stderr io.Writer) {
-	go s.feed(stdin)
+	if stdin == nil {
+		_ = s.stdin.Close()
+	} else {
+		go s.feed(stdin)
+	}
 	if len(s.output) == 1 {
 		go s.drain("standard output", s.output[0], &s.words, stdout)
 		return
@@ -92,12 +96,10 @@ func (s *streams) copy(stdin io.Reader, stdout, stderr io.Writer) {
 // feed says how the input ended before it ends it for the command, which must
 // not take half of an input for the whole unnoticed.
 func (s *streams) feed(r io.Reader) {
-	if r != nil {
-		from := &source{Reader: r}
-		_, _ = io.Copy(s.stdin, from) // the command need not read all that is there
-		if from.err != nil {
-			s.fed <- fmt.Errorf("%w: read standard input: %w", ErrStream, from.err)
-		}
+	from := &source{Reader: r}
+	_, _ = io.Copy(s.stdin, from) // the command need not read all that is there
+	if from.err != nil {
+		s.fed <- fmt.Errorf("%w: read standard input: %w", ErrStream, from.err)
 	}
 	_ = s.stdin.Close()
 }

@@ -138,21 +138,18 @@ func dieWhileRunning(t *testing.T, work, marker string, after time.Duration) {
 	_ = cmd.Wait()
 }
 
-// supervise is the program that dieWhileRunning kills.
-func supervise(marker string) int {
+// supervise is the program that dieWhileRunning kills; by itself it ends with
+// an error only.
+func supervise(marker string) error {
 	e, err := New()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	fmt.Println("starting")
 	for {
-		_, err := e.Start(lent(Spec{
-			Argv: []string{"./probe", "linger", marker}, Work: os.Getenv("ENGINE_TEST_WORK"),
-		}))
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+		spec := Spec{Argv: []string{"./probe", "linger", marker}, Work: os.Getenv("ENGINE_TEST_WORK")}
+		if _, err := e.Start(lent(spec)); err != nil {
+			return err
 		}
 		time.Sleep(3 * time.Millisecond)
 	}

@@ -1,0 +1,44 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build figures
+
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestFigureEngineExecOverhead compares the engine with bubblewrap alone. The
+// two take turns, and of each the fastest tenth counts: what is slower shows
+// what else the machine had to do.
+func TestFigureEngineExecOverhead(t *testing.T) {
+	const runs, limit = 200, 1.3
+	spec := trueSpec(t)
+	var engine, bare []time.Duration
+	for range runs {
+		engine = append(engine, timed(func() { engineExec(t, spec) }))
+		bare = append(bare, timed(func() { bareExec(t, spec) }))
+	}
+	value, verdict := float64(fastest(engine))/float64(fastest(bare)), "ok"
+	if value > limit {
+		verdict = "short"
+		t.Errorf("engine %s, bubblewrap %s", fastest(engine), fastest(bare))
+	}
+	fmt.Printf("figure=engine_exec_overhead value=%.2f limit=%.1f verdict=%s\n", value, limit, verdict)
+}
+
+func timed(do func()) time.Duration {
+	begun := time.Now()
+	do()
+	return time.Since(begun)
+}
+
+// fastest is the slowest time of the fastest tenth.
+func fastest(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/10]
+}
