@@ -268,6 +268,13 @@ func TestImageInUseIsNotDeleted(t *testing.T) {
 	}
 }
 
+func TestImageIsQuietWhileItsSourceIsUnknown(t *testing.T) {
+	w := newWorld(t)
+	config := strings.Replace(w.image("LATER"), `"LATER"`, "terraform_data.later.output", 1) +
+		fmt.Sprintf("\nresource \"terraform_data\" \"later\" { input = %q }", w.rootfs("rootfs.tar", "x"))
+	w.run(resource.TestStep{Config: config, ConfigPlanChecks: imagePlanned(plancheck.ResourceActionCreate)})
+}
+
 func TestImageIsRefusedWhenPlanningWithTheReason(t *testing.T) {
 	w := newWorld(t)
 	w.run(resource.TestStep{

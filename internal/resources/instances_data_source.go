@@ -6,6 +6,7 @@ package resources
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -112,7 +114,11 @@ func (d *instancesDataSource) Read(ctx context.Context, req datasource.ReadReque
 func (m instancesModel) list(ctx context.Context, conn *Connection, diags *diag.Diagnostics) []instanceData {
 	matching := []instanceData{}
 	for found, err := range conn.Backend.List(ctx) {
+		if err == nil && !found.TagsKnown && found.Problem == "" {
+			found, err = conn.Backend.Get(ctx, found.Ref) // a filter must not take unknown tags for none
+		}
 		switch {
+		case errors.Is(err, backend.ErrNotFound): // gone meanwhile
 		case err != nil:
 			addError(diags, fmt.Sprintf("Sandboxes on %s cannot be listed completely", conn.Location()), err)
 			return nil

@@ -4,13 +4,18 @@
 package resources
 
 import (
+	"context"
+	"iter"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -47,5 +52,47 @@ func TestFiltersMatchAllThatIsAskedFor(t *testing.T) {
 		if got := row.filter.matches(row.sandbox); got != row.matches {
 			t.Errorf("%s: %t, want %t", name, got, row.matches)
 		}
+	}
+}
+
+// terse is a vendor whose listing leaves out tags, as a reply may.
+type terse struct {
+	backend.Backend
+	whole []sandbox.Sandbox
+	gone  string
+}
+
+func (b terse) List(context.Context) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		for _, s := range b.whole {
+			s.Tags, s.TagsKnown = nil, false
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (b terse) Get(_ context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	for _, s := range b.whole {
+		if s.Ref == ref && ref.Handle != b.gone {
+			return s, nil
+		}
+	}
+	return sandbox.Sandbox{}, backend.ErrNotFound
+}
+
+func TestUnknownTagsAreReadBeforeAFilterJudges(t *testing.T) {
+	made := func(handle, owner string) sandbox.Sandbox {
+		return sandbox.Sandbox{Ref: sandbox.Ref{Handle: handle}, TagsKnown: true, Tags: sandbox.Tags{airflow.TagOwner: owner}}
+	}
+	conn := &Connection{Backend: terse{whole: []sandbox.Sandbox{made("c", "x"), made("b", "y"), made("a", "x"), made("d", "x")}, gone: "d"}}
+	var diags diag.Diagnostics
+	var handles []string
+	for _, data := range (instancesModel{Owner: types.StringValue("x")}).list(t.Context(), conn, &diags) {
+		handles = append(handles, data.Handle.ValueString())
+	}
+	if want := []string{"a", "c"}; !slices.Equal(handles, want) || len(diags) > 0 {
+		t.Errorf("%q, %v, want %q", handles, diags, want)
 	}
 }
