@@ -117,7 +117,7 @@ func decodeNetwork(tag string) (policy sandbox.NetworkPolicy, err error) {
 }
 
 // decodeList iterates as Python does: over the elements of a list, the
-// characters of a string, the keys of an object. Nothing is nil.
+// characters of a string, the keys of an object. Empty is nil.
 func decodeList(fields *object, key string) ([]string, error) {
 	value, ok := fields.values[key]
 	if !ok {
