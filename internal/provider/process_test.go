@@ -126,10 +126,18 @@ func (ws *workspace) configure(config string) {
 }
 
 func (ws *workspace) command(env []string, args ...string) *exec.Cmd {
-	cmd := exec.Command("terraform", args...)
+	cmd := exec.Command(terraformPath(), args...)
 	cmd.Dir = ws.path
 	cmd.Env = append(ws.env, env...)
 	return cmd
+}
+
+// terraformPath is where plugin-testing looks, too.
+func terraformPath() string {
+	if path := os.Getenv("TF_ACC_TERRAFORM_PATH"); path != "" {
+		return path
+	}
+	return "terraform"
 }
 
 // terraform runs the command and returns what it said and its exit code.
