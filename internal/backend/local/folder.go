@@ -206,6 +206,12 @@ func (d folder) root() (*os.Root, error) {
 // isFull reports whether there was no space left to write to.
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
+// isExhausted reports whether this process or host ran out of what opening a
+// file takes.
+func isExhausted(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
 func (d folder) failed(attempt, name string, err error) error {
 	return &fs.PathError{Op: attempt, Path: d.Name() + "/" + name, Err: err}
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 
 	"golang.org/x/sync/errgroup"
@@ -98,7 +99,10 @@ func (st *state) readBatch(ctx context.Context, handles []string, out []entry) e
 				if err := context.Cause(ctx); err != nil {
 					return err
 				}
-				out[i] = st.look(handles[i])
+				var err error
+				if out[i], err = st.look(handles[i]); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
@@ -107,16 +111,18 @@ func (st *state) readBatch(ctx context.Context, handles []string, out []entry) e
 }
 
 // look reads one entry; the zero value means that it is not there.
-func (st *state) look(handle string) entry {
+func (st *state) look(handle string) (entry, error) {
 	rec, err := st.readRecord(handle)
 	problem, bad := errors.AsType[*unreadable](err)
 	switch {
 	case bad:
-		return entry{Sandbox: broken(handle, problem.reason)}
+		return entry{Sandbox: broken(handle, problem.reason)}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return entry{}, nil
 	case err != nil:
-		return entry{}
+		return entry{}, err
 	}
-	return entry{rec.sandbox(), rec}
+	return entry{rec.sandbox(), rec}, nil
 }
 
 // Get reads one record. One that cannot be read is not an error: its Problem

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -81,6 +83,23 @@ func TestSandboxThatVanishesWhileListedIsLeftOut(t *testing.T) {
 	}
 	if seen != 2*listBatch-1 {
 		t.Errorf("%d listed", seen)
+	}
+}
+
+func TestListingWithoutDescriptorsLeftIsIncompleteAndBlamesNoRecord(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	crowd(t, h, 2)
+	st, err := openState(h.dir)
+	must(t, err)
+	defer st.Close()
+	var limit unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	_, err = st.look("taskowned-00000000")
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	wantError(t, err, backend.ErrUnavailable, "too many open files")
+	if e, err := st.look("taskowned-00000000"); err != nil || e.Problem != "" {
+		t.Errorf("afterwards %+v, %v", e, err)
 	}
 }
 

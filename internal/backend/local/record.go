@@ -67,7 +67,8 @@ func (e *unreadable) Error() string {
 func (e *unreadable) Unwrap() error { return backend.ErrInvalid }
 
 // readRecord returns the record of handle. It is fs.ErrNotExist only when the
-// sandbox's directory is not there; whatever else is wrong is *unreadable.
+// sandbox's directory is not there; what is wrong with the record is
+// *unreadable; any other error is about this process, not about the record.
 func (st *state) readRecord(handle string) (record, error) {
 	dir := sandboxesDir + "/" + handle
 	rec, err := readRecordIn(st.folder, dir, handle)
@@ -85,6 +86,9 @@ func readRecordIn(d folder, dir, handle string) (record, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return record{}, err
 	}
+	if isExhausted(err) {
+		return record{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
 	var rec record
 	if err == nil {
 		rec, err = decode(data, handle)
@@ -97,11 +101,11 @@ func readRecordIn(d folder, dir, handle string) (record, error) {
 
 func decode(data []byte, handle string) (record, error) {
 	var rec record
-	if err := json.Unmarshal(data, &rec); err != nil {
-		return rec, fmt.Errorf("not a record: %w", err)
-	}
+	err := json.Unmarshal(data, &rec)
 	switch {
-	case rec.Schema > schema:
+	case err != nil && rec.Schema <= schema:
+		return rec, fmt.Errorf("not a record: %w", err)
+	case rec.Schema > schema: // whose fields may well have other types
 		return rec, fmt.Errorf("schema %d is of a newer version; this one knows %d", rec.Schema, schema)
 	case rec.Schema < 1 || rec.Incarnation == "" || rec.CreatedAt.IsZero() || rec.ExpiresAt.IsZero() || rec.Workdir == "":
 		return rec, errors.New("not a whole record")

@@ -22,20 +22,21 @@ import (
 // broken are the ways in which a sandbox's entry can be wrong. dir is that of a
 // whole sandbox.
 var brokenEntries = map[string]func(t *testing.T, dir string){
-	"empty":             spoilRecord(""),
-	"torn":              spoilRecord(`{"schema": 1, "handle": "taskow`),
-	"binary":            spoilRecord("\x00\xff\x01"),
-	"null":              spoilRecord("null"),
-	"a list":            spoilRecord("[]"),
-	"no record":         spoilRecord("{}"),
-	"two documents":     spoilRecord("{}{}"),
-	"a newer version":   editRecord(func(rec map[string]any) { rec["schema"] = 2 }),
-	"an unknown status": editRecord(func(rec map[string]any) { rec["status"] = "frozen" }),
-	"no end":            editRecord(func(rec map[string]any) { delete(rec, "expires_at") }),
-	"another's":         editRecord(func(rec map[string]any) { rec["handle"] = "taskowned-other" }),
-	"wrong type":        editRecord(func(rec map[string]any) { rec["tags"] = 7 }),
-	"too large":         spoilRecord(strings.Repeat(" ", maxFile+1)),
-	"missing":           func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, recordFile))) },
+	"empty":                            spoilRecord(""),
+	"torn":                             spoilRecord(`{"schema": 1, "handle": "taskow`),
+	"binary":                           spoilRecord("\x00\xff\x01"),
+	"null":                             spoilRecord("null"),
+	"a list":                           spoilRecord("[]"),
+	"no record":                        spoilRecord("{}"),
+	"two documents":                    spoilRecord("{}{}"),
+	"a newer version":                  editRecord(func(rec map[string]any) { rec["schema"] = 2 }),
+	"a newer version with other types": spoilRecord(`{"schema": 2, "handle": {}, "tags": []}`),
+	"an unknown status":                editRecord(func(rec map[string]any) { rec["status"] = "frozen" }),
+	"no end":                           editRecord(func(rec map[string]any) { delete(rec, "expires_at") }),
+	"another's":                        editRecord(func(rec map[string]any) { rec["handle"] = "taskowned-other" }),
+	"wrong type":                       editRecord(func(rec map[string]any) { rec["tags"] = 7 }),
+	"too large":                        spoilRecord(strings.Repeat(" ", maxFile+1)),
+	"missing":                          func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, recordFile))) },
 	"a link": func(t *testing.T, dir string) {
 		must(t, os.Rename(filepath.Join(dir, recordFile), filepath.Join(dir, "moved")))
 		must(t, os.Symlink("moved", filepath.Join(dir, recordFile)))
