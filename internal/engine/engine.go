@@ -53,7 +53,7 @@ type Spec struct {
 	// Workdir is a tmpfs that vanishes with the command.
 	Work string
 	// Workdir is where Work appears: an absolute path inside that is not part
-	// of the system. Empty: DefaultWorkdir.
+	// of the system and holds no colon. Empty: DefaultWorkdir.
 	Workdir string
 
 	// Network shares the host's network. The zero value cuts it: the command

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,39 @@ func TestPreflightNamesTheRemedy(t *testing.T) {
 	if err := e.Preflight(t.Context()); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/bwrap") {
 		t.Error(err)
 	}
+}
+
+// TestPreflightWhereNamespacesAreSwitchedOff runs this program as root of a user
+// namespace, whose settings are its own.
+func TestPreflightWhereNamespacesAreSwitchedOff(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // that root would not be bubblewrap's owner
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), strandedVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: every, GidMappings: every}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "sysctl user.max_user_namespaces=") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// stranded switches namespaces off where it runs, and returns what Preflight
+// says of it.
+func stranded() error {
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		return err
+	}
+	e, err := New()
+	if err != nil {
+		return err
+	}
+	return e.Preflight(context.Background())
 }
 
 func TestPreflightEndsWithItsContext(t *testing.T) {

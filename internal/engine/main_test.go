@@ -21,6 +21,7 @@ import (
 const (
 	probeVariable      = "ENGINE_TEST_PROBE"      // path of the built probe
 	supervisorVariable = "ENGINE_TEST_SUPERVISOR" // marker of the commands to run; see supervise
+	strandedVariable   = "ENGINE_TEST_STRANDED"   // see stranded
 )
 
 // hostID is the uid and gid that root lends to the commands of these tests.
@@ -31,6 +32,10 @@ var probePath string
 func TestMain(m *testing.M) {
 	if marker := os.Getenv(supervisorVariable); marker != "" {
 		fmt.Fprintln(os.Stderr, supervise(marker))
+		os.Exit(1)
+	}
+	if os.Getenv(strandedVariable) != "" {
+		fmt.Fprintln(os.Stderr, stranded())
 		os.Exit(1)
 	}
 	if probePath = os.Getenv(probeVariable); probePath != "" {

@@ -28,10 +28,14 @@ const (
 )
 
 // madeUpFiles are what the files of /etc that describe the host say inside.
-var madeUpFiles = map[string]string{
-	"/etc/group":  "root:x:0:\n" + userName + ":x:" + userID + ":\nnogroup:x:65534:\n",
-	"/etc/hosts":  "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
-	"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n" + userName + ":x:" + userID + ":" + userID + "::" + DefaultWorkdir + ":/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
+func madeUpFiles(home string) map[string]string {
+	return map[string]string{
+		"/etc/group": "root:x:0:\n" + userName + ":x:" + userID + ":\nnogroup:x:65534:\n",
+		"/etc/hosts": "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
+		"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n" +
+			userName + ":x:" + userID + ":" + userID + "::" + home + ":/bin/sh\n" +
+			"nobody:x:65534:65534::/nonexistent:/bin/false\n",
+	}
 }
 
 // publicFiles are the host's own files that programs need to find libraries,
@@ -137,9 +141,10 @@ func (e *Engine) addSystem(l *launch, spec Spec) error {
 		// link there must not lead the mount astray.
 		shown = func(file string) bool { return regularBelow(spec.Root, file) }
 	}
-	for _, file := range slices.Sorted(maps.Keys(madeUpFiles)) {
+	files := madeUpFiles(spec.Workdir)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
 		if shown(file) {
-			l.add("--perms", "0644", "--ro-bind-data", l.addData(madeUpFiles[file]), file)
+			l.add("--perms", "0644", "--ro-bind-data", l.addData(files[file]), file)
 		}
 	}
 	if spec.Network && shown(resolverFile) {

@@ -129,6 +129,7 @@ func TestOrdinaryProgramsWork(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"who am I", "id -un; id -gn; hostname", "sandbox\nsandbox\nsandbox\n"},
 		{"pipes and background", "seq 1000 | wc -l; (sleep 0; echo done) & wait", "1000\ndone\n"},
+		{"home of the user", "getent passwd 1000 | cut -d: -f6; cd && pwd", "/workspace\n/workspace\n"},
 		{"names of localhost", "getent hosts localhost | cut -d' ' -f1", "::1\n"},
 		{"orphans are reaped", "for i in 1 2 3 4 5; do (true &); done; " +
 			"for i in $(seq 200); do grep -lsq 'State:.Z' /proc/[0-9]*/status || break; sleep 0.01; done; " +

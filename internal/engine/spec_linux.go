@@ -82,6 +82,9 @@ func (s Spec) checkPlaces() error {
 	if !cleanAbsolute(s.Workdir) || slices.Contains(sharedDirectories, s.Workdir) {
 		return fmt.Errorf("workdir %q is not a clean absolute path of its own", s.Workdir)
 	}
+	if strings.ContainsAny(s.Workdir, ":\n") { // it becomes a line of /etc/passwd
+		return fmt.Errorf("workdir %q holds a colon or a line break", s.Workdir)
+	}
 	if top := topOf(s.Workdir); slices.Contains(systemDirectories, top) {
 		return fmt.Errorf("workdir %q is in %s, which belongs to the system", s.Workdir, top)
 	}

@@ -43,6 +43,7 @@ func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"workdir is /tmp", Spec{Argv: []string{"true"}, Workdir: "/tmp"}, "path of its own"},
 		{"workdir in the system", Spec{Argv: []string{"true"}, Workdir: "/usr/local/x"}, "belongs to the system"},
 		{"workdir over /proc", Spec{Argv: []string{"true"}, Workdir: "/proc"}, "belongs to the system"},
+		{"workdir that breaks lines", Spec{Argv: []string{"true"}, Workdir: "/x\nroot"}, "a line break"},
 		{"relative work", Spec{Argv: []string{"true"}, Work: "x"}, "not an absolute path"},
 		{"missing work", Spec{Argv: []string{"true"}, Work: dir + "/none"}, "no such file"},
 		{"work is a file", Spec{Argv: []string{"true"}, Work: file}, "is not a directory"},
@@ -110,5 +111,33 @@ func TestArgumentsAreNeverOptions(t *testing.T) {
 	exit, err := begin(t, Spec{Argv: []string{"--version"}}).Wait()
 	if !errors.Is(err, ErrNotRun) {
 		t.Errorf("%+v %v", exit, err)
+	}
+}
+
+func TestTooManyArgumentsAreAClearError(t *testing.T) {
+	argv := []string{"true"}
+	for range 60 { // more than the 6 MiB that Linux takes at most
+		argv = append(argv, strings.Repeat("a", maxString))
+	}
+	if _, err := engineFor(t).Start(lent(Spec{Argv: argv})); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "pass less on the command line") {
+		t.Error(err)
+	}
+}
+
+func TestWorkMayHaveAnyName(t *testing.T) {
+	for _, name := range []string{"with space", "line\nbreak", `quote"'\\ back`, "--bind", "ünï", "a\tb", "\xff\xfe"} {
+		work := filepath.Join(filepath.Dir(newWork(t)), name)
+		if err := os.Mkdir(work, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(work, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if exit, out := run(t, Spec{Argv: shell("echo x >made"), Work: work}); exit.Code != 0 {
+			t.Errorf("%q: %+v %s", name, exit, out)
+		}
+		if _, err := os.Stat(filepath.Join(work, "made")); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }

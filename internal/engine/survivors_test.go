@@ -177,6 +177,24 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 	}
 }
 
+func TestKillOutrunsForks(t *testing.T) {
+	marker := newMarker()
+	reader, writer := io.Pipe()
+	forks := `for i in $(seq 20); do (while :; do sh -c : ` + marker + `; done) & done; echo ready; wait`
+	p := begin(t, Spec{Argv: shell(forks), Stdout: writer})
+	if line, err := bufio.NewReader(reader).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	p.Kill()
+	if exit, err := p.Wait(); err != nil || !exit.Killed {
+		t.Fatalf("%+v %v", exit, err)
+	}
+	if left := marked(t, marker); len(left) > 0 {
+		endAll(left)
+		t.Errorf("%d processes survived", len(left))
+	}
+}
+
 func TestEndOfTheCommandEndsWhatItLeftBehind(t *testing.T) {
 	marker := newMarker()
 	exit, out := run(t, Spec{Work: newWork(t), Argv: shell("./probe tree " + marker + "; exit 5")})
