@@ -93,11 +93,12 @@ func (p *wire) instance(texts map[string]string) *tfprotov6.DynamicValue {
 	return p.encode(p.schema, tftypes.NewValue(p.schema, values))
 }
 
-// create plans config and applies the plan.
+// create plans config and applies the plan. Only the applying is under ctx.
 func (p *wire) create(ctx context.Context, config *tfprotov6.DynamicValue) *tfprotov6.ApplyResourceChangeResponse {
 	p.t.Helper()
 	none := p.encode(p.schema, tftypes.NewValue(p.schema, nil))
-	plan, err := p.server.PlanResourceChange(p.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+	planning := context.WithoutCancel(ctx)
+	plan, err := p.server.PlanResourceChange(planning, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: instanceType, PriorState: none, ProposedNewState: config, Config: config,
 	})
 	if err != nil || len(plan.Diagnostics) > 0 {

@@ -26,7 +26,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, _ := r.refuse(ctx, plan, &resp.Diagnostics)
+	conn, _ := r.refuse(plan, &resp.Diagnostics)
 	timeout, d := plan.Timeouts.Create(ctx, defaultTimeout)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() {
@@ -40,15 +40,17 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		addError(&resp.Diagnostics, "Sandbox was not created", err)
 		return
 	}
-	spec, _ := plan.spec(ctx, &resp.Diagnostics)
+	spec, _ := plan.spec()
 	spec.Workdir = plan.workdir(conn)
 	spec.Env = merged(spec.Env, mapStrings(config.EnvWO))
 	request := backend.NewRequest(spec, nil, r.connections.Clock.Now())
-	plan.stamp(ctx, conn, request.ExpiresAt, &resp.Diagnostics).write(request.Tags, nil)
-	request.Tags[airflow.TagSandbox] = request.Name
-	if resp.Diagnostics.HasError() {
+	stamp, err := plan.stamp(conn, request.ExpiresAt)
+	if err != nil {
+		addError(&resp.Diagnostics, "Sandbox was not created", err)
 		return
 	}
+	stamp.write(request.Tags, nil)
+	request.Tags[airflow.TagSandbox] = request.Name
 
 	made, err := backend.Create(ctx, conn.Backend, request)
 	if err != nil {

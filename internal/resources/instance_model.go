@@ -4,14 +4,12 @@
 package resources
 
 import (
-	"context"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -58,14 +56,14 @@ func (m instanceModel) identity(conn *Connection) instanceIdentity {
 
 // spec is what m asks of a backend, as far as it is known: unknown holds the
 // names of the attributes that are not.
-func (m instanceModel) spec(ctx context.Context, diags *diag.Diagnostics) (spec sandbox.Spec, unknown map[string]bool) {
+func (m instanceModel) spec() (spec sandbox.Spec, unknown map[string]bool) {
 	unknown = map[string]bool{}
 	for name, value := range m.specAttributes() {
 		if !knownThroughout(value) {
 			unknown[name] = true
 		}
 	}
-	policy, known := policyOf(ctx, m.NetworkPolicy, diags)
+	policy, known := policyOf(m.NetworkPolicy)
 	if !known {
 		unknown["network_policy"] = true
 	}
@@ -106,11 +104,11 @@ func (m instanceModel) specAttributes() map[string]attr.Value {
 
 // stamp is what the tags of a sandbox must say when m, which is wholly known, is
 // true and it ends at expiresAt.
-func (m instanceModel) stamp(ctx context.Context, conn *Connection, expiresAt time.Time, diags *diag.Diagnostics) stamp {
-	policy, _ := policyOf(ctx, m.NetworkPolicy, diags)
+func (m instanceModel) stamp(conn *Connection, expiresAt time.Time) (stamp, error) {
+	policy, _ := policyOf(m.NetworkPolicy)
 	network, err := airflow.EncodeNetwork(policy)
 	if err != nil {
-		diags.AddAttributeError(path.Root("network_policy"), "Policy cannot be written as a tag", err.Error())
+		return stamp{}, fmt.Errorf("write network_policy as a tag: %w", err)
 	}
 	return stamp{
 		owner:      m.Owner.ValueString(),
@@ -119,7 +117,7 @@ func (m instanceModel) stamp(ctx context.Context, conn *Connection, expiresAt ti
 		deployment: conn.Deployment(),
 		expiresAt:  expiresAt,
 		user:       mapStrings(m.Tags),
-	}
+	}, nil
 }
 
 // workdir is where commands start.

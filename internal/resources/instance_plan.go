@@ -17,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 )
@@ -34,7 +33,7 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, unknown := r.refuse(ctx, plan, &resp.Diagnostics)
+	conn, unknown := r.refuse(plan, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || req.State.Raw.IsNull() {
 		return
 	}
@@ -68,9 +67,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 // refuse asks the connection, as far as the plan is known, what it cannot
 // enforce. A refusal of something unknown waits until it is known. conn is nil
 // when the connection itself is unknown or cannot be opened.
-func (r *instanceResource) refuse(ctx context.Context, plan instanceModel, diags *diag.Diagnostics) (conn *Connection, unknown map[string]bool) {
-	spec, unknown := plan.spec(ctx, diags)
-	if unknown["connection_uri"] || diags.HasError() {
+func (r *instanceResource) refuse(plan instanceModel, diags *diag.Diagnostics) (conn *Connection, unknown map[string]bool) {
+	spec, unknown := plan.spec()
+	if unknown["connection_uri"] {
 		return nil, unknown
 	}
 	conn, err := r.connections.Open(plan.ConnectionURI.ValueString())
@@ -148,14 +147,6 @@ func sameDuration(a, b timetypes.GoDuration) bool {
 func sameLocation(uri types.String, conn backend.Connection) bool {
 	parsed, err := connect.Parse(uri.ValueString())
 	return err == nil && backend.SameLocation(parsed, conn)
-}
-
-// samePolicy compares what two policies mean; an unknown one is like no other.
-func samePolicy(a, b types.Object) bool {
-	var diags diag.Diagnostics
-	pa, knownA := policyOf(context.Background(), a, &diags)
-	pb, knownB := policyOf(context.Background(), b, &diags)
-	return knownA && knownB && airflow.SameNetwork(pa, pb)
 }
 
 // adopt takes from differing what an import could not read: the configuration

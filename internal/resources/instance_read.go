@@ -60,7 +60,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		return
 	}
 	remembered.Incarnation = found.Incarnation
-	state.follow(ctx, found, conn, &resp.Diagnostics)
+	state.follow(found, conn)
 	remembered.Due = r.judge(state, found, conn)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
@@ -98,7 +98,7 @@ func (r *instanceResource) judge(state instanceModel, found sandbox.Sandbox, con
 
 // follow takes over what a read tells. What it does not tell stays as it was;
 // what means the same stays as it was written.
-func (m *instanceModel) follow(ctx context.Context, found sandbox.Sandbox, conn *Connection, diags *diag.Diagnostics) {
+func (m *instanceModel) follow(found sandbox.Sandbox, conn *Connection) {
 	if m.CreatedAt.IsNull() {
 		m.CreatedAt = momentValue(found.CreatedAt)
 	}
@@ -114,7 +114,7 @@ func (m *instanceModel) follow(ctx context.Context, found sandbox.Sandbox, conn 
 	owner, owned := found.Tags[airflow.TagOwner]
 	m.Owner = types.StringPointerValue(pointerIf(owner, owned))
 	if policy, err := airflow.DecodeNetwork(found.Tags[airflow.TagNetwork]); err == nil {
-		was, _ := policyOf(ctx, m.NetworkPolicy, diags)
+		was, _ := policyOf(m.NetworkPolicy)
 		if !airflow.SameNetwork(was, policy) {
 			m.NetworkPolicy = policyObject(policy)
 		}
@@ -148,8 +148,8 @@ func (m *instanceModel) followImport(found sandbox.Sandbox, conn *Connection) {
 // wholeMinutes rounds up, because a sandbox is created a moment after its end was
 // reckoned, and writes the duration as a person does: 1h, not 1h0m0s.
 func wholeMinutes(d time.Duration) string {
-	minutes := (d + time.Minute - 1) / time.Minute
-	s := strings.TrimSuffix((minutes * time.Minute).String(), "0s")
+	whole := (d + time.Minute - 1).Truncate(time.Minute)
+	s := strings.TrimSuffix(whole.String(), "0s")
 	if strings.HasSuffix(s, "h0m") {
 		s = strings.TrimSuffix(s, "0m")
 	}

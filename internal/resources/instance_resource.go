@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
 var (
@@ -57,9 +56,7 @@ func (r *instanceResource) ValidateConfig(ctx context.Context, req resource.Vali
 	validateRenewal(config, &resp.Diagnostics)
 	validateEnv(config, &resp.Diagnostics)
 	if object := config.NetworkPolicy; !object.IsNull() && !object.IsUnknown() {
-		var m networkPolicyModel
-		resp.Diagnostics.Append(object.As(ctx, &m, basetypes.ObjectAsOptions{})...)
-		checkPolicy(m, path.Root("network_policy").AtName, &resp.Diagnostics)
+		checkPolicy(policyModelOf(object), path.Root("network_policy").AtName, &resp.Diagnostics)
 	}
 }
 

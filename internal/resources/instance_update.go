@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -27,7 +26,7 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, _ := r.refuse(ctx, plan, &resp.Diagnostics)
+	conn, _ := r.refuse(plan, &resp.Diagnostics)
 	timeout, d := plan.Timeouts.Update(ctx, defaultTimeout)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() {
@@ -37,7 +36,7 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	defer cancel()
 
 	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan}
-	err := u.run(ctx, remembered, r.connections.Clock.Now(), &resp.Diagnostics)
+	err := u.run(ctx, remembered, r.connections.Clock.Now())
 	conn.Snapshot.Forget(u.ref)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &u.state)...)
@@ -56,11 +55,11 @@ type update struct {
 	state, plan instanceModel
 }
 
-func (u *update) run(ctx context.Context, remembered memory, now time.Time, diags *diag.Diagnostics) error {
+func (u *update) run(ctx context.Context, remembered memory, now time.Time) error {
 	if _, err := u.conn.Witness(ctx, remembered.Identity); err != nil {
 		return err
 	}
-	if err := u.setNetwork(ctx, remembered.Due, diags); err != nil {
+	if err := u.setNetwork(ctx, remembered.Due); err != nil {
 		return err
 	}
 	if u.renewing(remembered.Due, now) {
@@ -68,7 +67,7 @@ func (u *update) run(ctx context.Context, remembered memory, now time.Time, diag
 			return err
 		}
 	}
-	if err := u.writeTags(ctx, diags); err != nil {
+	if err := u.writeTags(ctx); err != nil {
 		return err
 	}
 	expires := u.state.ExpiresAt
@@ -79,7 +78,7 @@ func (u *update) run(ctx context.Context, remembered memory, now time.Time, diag
 
 // setNetwork enforces the planned policy where it differs or where the tag that
 // tells of it was damaged.
-func (u *update) setNetwork(ctx context.Context, due due, diags *diag.Diagnostics) error {
+func (u *update) setNetwork(ctx context.Context, due due) error {
 	if samePolicy(u.state.NetworkPolicy, u.plan.NetworkPolicy) && due != repairDue {
 		return nil
 	}
@@ -87,7 +86,7 @@ func (u *update) setNetwork(ctx context.Context, due due, diags *diag.Diagnostic
 	if !ok {
 		return nil // the plan replaces then; only a tag is repaired
 	}
-	policy, _ := policyOf(ctx, u.plan.NetworkPolicy, diags)
+	policy, _ := policyOf(u.plan.NetworkPolicy)
 	if err := editor.SetNetwork(ctx, u.ref, policy); err != nil {
 		return fmt.Errorf("set the network policy: %w", err)
 	}
@@ -125,9 +124,13 @@ func (u *update) renew(ctx context.Context, now time.Time) error {
 }
 
 // writeTags stamps the sandbox anew, in one write, or none where nothing differs.
-func (u *update) writeTags(ctx context.Context, diags *diag.Diagnostics) error {
-	next, formerly := u.plan.stamp(ctx, u.conn, moment(u.state.ExpiresAt), diags), mapStrings(u.state.Tags)
-	err := backend.EditTags(ctx, u.conn.Backend, u.ref, func(tags sandbox.Tags) { next.write(tags, formerly) })
+func (u *update) writeTags(ctx context.Context) error {
+	next, err := u.plan.stamp(u.conn, moment(u.state.ExpiresAt))
+	if err != nil {
+		return err
+	}
+	formerly := mapStrings(u.state.Tags)
+	err = backend.EditTags(ctx, u.conn.Backend, u.ref, func(tags sandbox.Tags) { next.write(tags, formerly) })
 	if err != nil {
 		return err
 	}

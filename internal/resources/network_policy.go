@@ -4,7 +4,6 @@
 package resources
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -15,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
@@ -96,19 +94,32 @@ func (m networkPolicyModel) policy() sandbox.NetworkPolicy {
 
 // policyOf reads the network_policy object of an instance: null means deny
 // everything. known is false while any part of it is unknown.
-func policyOf(ctx context.Context, object types.Object, diags *diag.Diagnostics) (policy sandbox.NetworkPolicy, known bool) {
+func policyOf(object types.Object) (policy sandbox.NetworkPolicy, known bool) {
 	if object.IsUnknown() {
 		return sandbox.NetworkPolicy{}, false
 	}
-	if object.IsNull() {
-		return sandbox.NetworkPolicy{}, true
-	}
-	var m networkPolicyModel
-	diags.Append(object.As(ctx, &m, basetypes.ObjectAsOptions{})...)
-	if diags.HasError() || !m.known() {
+	m := policyModelOf(object)
+	if !m.known() {
 		return sandbox.NetworkPolicy{}, false
 	}
 	return m.policy(), true
+}
+
+// policyModelOf takes a known object apart; what it lacks is null.
+func policyModelOf(object types.Object) networkPolicyModel {
+	var m networkPolicyModel
+	parts := object.Attributes()
+	m.BlockNetwork, _ = parts["block_network"].(types.Bool)
+	m.AllowEgressTo, _ = parts["allow_egress_to"].(types.List)
+	m.AllowEgressToCIDRs, _ = parts["allow_egress_to_cidrs"].(types.List)
+	return m
+}
+
+// samePolicy compares what two policies mean; an unknown one is like no other.
+func samePolicy(a, b types.Object) bool {
+	pa, knownA := policyOf(a)
+	pb, knownB := policyOf(b)
+	return knownA && knownB && airflow.SameNetwork(pa, pb)
 }
 
 // policyObject is the reverse of policyOf.
