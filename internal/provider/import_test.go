@@ -6,6 +6,7 @@ package provider_test
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -46,7 +47,7 @@ func TestImportByIDFindsTheSameSandbox(t *testing.T) {
 func TestImportedSandboxIsAdoptedInPlace(t *testing.T) {
 	w := newWorld(t)
 	w.prepare()
-	spec := sandbox.Spec{Lifetime: 3600e9, Env: map[string]string{"A": "1"}}
+	spec := sandbox.Spec{Lifetime: time.Hour, Env: map[string]string{"A": "1"}}
 	made, err := backend.Create(t.Context(), w.backend(), backend.NewRequest(spec, nil, w.clock.Now()))
 	if err != nil {
 		t.Fatal(err)

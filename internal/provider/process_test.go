@@ -179,3 +179,37 @@ func (ws *workspace) traced() []string {
 	_ = os.Remove(ws.traceFile())
 	return strings.Fields(string(bytes.TrimSpace(data)))
 }
+
+func TestStateOfANewerProviderIsAnErrorAndLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	ws := w.workspace(w.instance())
+	ws.apply()
+	file := filepath.Join(ws.path, "terraform.tfstate")
+	state, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := bytes.ReplaceAll(state, []byte(`"schema_version": 0`), []byte(`"schema_version": 9`))
+	write(t, file, newer)
+	out, code := ws.terraform(nil, "apply", "-auto-approve")
+	if code != 1 || !strings.Contains(out, "newer provider version") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, newer) {
+		t.Errorf("the state was touched: %v", err)
+	}
+	w.only()
+}
+
+func TestLostConnectionIsMadeAnewByTheCommandInItsError(t *testing.T) {
+	w := newWorld(t)
+	ws := w.workspace(fmt.Sprintf("resource \"sandbox_connection\" \"here\" {\n  local = { directory = %q }\n}\n", w.dir))
+	ws.apply()
+	rename(t, w.dir, w.dir+".lost")
+	out, code := ws.terraform(nil, "plan")
+	if command := "terraform apply -refresh=false -replace=ADDRESS"; code != 1 || !strings.Contains(strings.Join(strings.Fields(out), " "), command) {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	ws.must("apply", "-auto-approve", "-refresh=false", "-replace=sandbox_connection.here")
+	ws.quiet()
+}

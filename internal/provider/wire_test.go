@@ -5,8 +5,11 @@ package provider_test
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -113,6 +116,20 @@ func (p *wire) create(ctx context.Context, config *tfprotov6.DynamicValue) *tfpr
 	return applied
 }
 
+// plan plans the change from state to the configuration of strings.
+func (p *wire) plan(state *tfprotov6.DynamicValue, private []byte, texts map[string]string) *tfprotov6.PlanResourceChangeResponse {
+	p.t.Helper()
+	proposed := p.decode(state)
+	maps.Copy(proposed, texts)
+	plan, err := p.server.PlanResourceChange(p.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: instanceType, PriorState: state, PriorPrivate: private, ProposedNewState: p.instance(proposed), Config: p.instance(texts),
+	})
+	if err != nil || len(plan.Diagnostics) > 0 {
+		p.t.Fatalf("plan: %v %s", err, said(plan.Diagnostics))
+	}
+	return plan
+}
+
 func (p *wire) read(state *tfprotov6.DynamicValue, private []byte) *tfprotov6.ReadResourceResponse {
 	p.t.Helper()
 	read, err := p.server.ReadResource(p.t.Context(), &tfprotov6.ReadResourceRequest{
@@ -194,7 +211,7 @@ func TestReadSaysHowASandboxWent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if late {
-				w.clock.Advance(3600e9)
+				w.clock.Advance(time.Hour)
 			}
 			read := p.read(applied.NewState, applied.Private)
 			if !strings.HasPrefix(said(read.Diagnostics), "WARNING") || !strings.Contains(said(read.Diagnostics), want) {
@@ -286,5 +303,26 @@ func TestUpdateThatFailsHalfwayLeavesAnHonestState(t *testing.T) {
 	}
 	if ends := w.only().ServerEnds.Format("2006-01-02T15:04:05Z07:00"); state["expires_at"] != ends {
 		t.Errorf("the state says it ends at %s, the backend %s", state["expires_at"], ends)
+	}
+}
+
+// A saved plan is planned once more when it is applied, and must come out the
+// same however late that is.
+func TestPlanDoesNotLookAtTheClock(t *testing.T) {
+	w := newWorld(t)
+	p := w.wire()
+	config := map[string]string{"connection_uri": w.uri(), "lifetime": "1h", "renew_before": "30m"}
+	applied := p.create(t.Context(), p.instance(config))
+	read := p.read(applied.NewState, applied.Private)
+	config["owner"] = "terraform:a"
+	first := p.plan(read.NewState, read.Private, config)
+	w.clock.Advance(2 * time.Hour)
+	again := p.plan(read.NewState, read.Private, config)
+	if !reflect.DeepEqual(first, again) {
+		t.Errorf("planned %v, and later %v", first, again)
+	}
+	late := p.read(applied.NewState, applied.Private)
+	if replaced := p.plan(late.NewState, late.Private, config); len(replaced.RequiresReplace) == 0 {
+		t.Error("Read left no verdict to the plan")
 	}
 }
