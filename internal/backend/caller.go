@@ -21,8 +21,8 @@ import (
 const (
 	defaultDeadline   = time.Minute
 	defaultMaxRetries = 3
+	defaultMinWait    = 250 * time.Millisecond
 	defaultMaxWait    = 30 * time.Second
-	firstWait         = 250 * time.Millisecond
 	jitterPercent     = 20
 )
 
@@ -46,9 +46,10 @@ type Caller struct {
 	Limiter *rate.Limiter
 	// MaxRetries is how often a call is tried again; 0: three times, -1: never.
 	MaxRetries int
-	// MaxWait bounds each wait between attempts; 0: 30 s. A vendor that asks for
-	// a longer one is not called again.
-	MaxWait time.Duration
+	// MinWait is the wait before the second attempt, from which the waits double
+	// up to MaxWait; 0: 250 ms and 30 s. A vendor that asks for more than MaxWait
+	// is not called again.
+	MinWait, MaxWait time.Duration
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -159,7 +160,7 @@ func (c *Caller) waits(last *error) retry.Backoff {
 	retries := cmp.Or(c.MaxRetries, defaultMaxRetries)
 	longest := cmp.Or(c.MaxWait, defaultMaxWait)
 
-	waits := retry.WithCappedDuration(longest, retry.NewExponential(firstWait))
+	waits := retry.WithCappedDuration(longest, retry.NewExponential(cmp.Or(c.MinWait, defaultMinWait)))
 	waits = retry.WithJitterPercent(jitterPercent, waits)
 	waits = retry.WithMaxRetries(uint64(max(retries, 0)), waits)
 	return retry.BackoffFunc(func() (time.Duration, bool) {

@@ -4,8 +4,10 @@
 package backend_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,6 +98,27 @@ func TestWaitsGrowAndStayBounded(t *testing.T) {
 	// 0.25 + 0.5 + 1 + 7 × 2 seconds, each up to 20 % off.
 	if least, most := 12*time.Second, 19*time.Second; took < least || took > most {
 		t.Errorf("ten waits took %s, want %s to %s", took, least, most)
+	}
+}
+
+func TestTheFirstWaitCanBeSet(t *testing.T) {
+	took := inBubble(t, func(t *testing.T) {
+		caller := &backend.Caller{MinWait: 10 * time.Second, MaxRetries: 1}
+		_ = caller.Do(t.Context(), readCall, func(context.Context) error { return backend.ErrUnavailable })
+	})
+	if took < 8*time.Second || took > 12*time.Second {
+		t.Errorf("waited %s, want about 10s", took)
+	}
+}
+
+func TestEachAttemptIsLoggedForDebugging(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	defer slog.SetDefault(before)
+	_ = new(backend.Caller).Do(t.Context(), writeCall, func(context.Context) error { return errors.New("the vendor's words") })
+	if line := log.String(); !strings.Contains(line, "level=DEBUG") || !strings.Contains(line, "verb=create") || !strings.Contains(line, "the vendor's words") {
+		t.Errorf("logged %q", line)
 	}
 }
 

@@ -140,6 +140,6 @@ func (r recovery) nothing(ctx context.Context) error {
 
 // unresolved says where to look for what may have been left.
 func (r recovery) unresolved(err error) error {
-	return fmt.Errorf("create sandbox %s: %w: a sandbox may exist under that name with the tag %s=%s; it could not be looked up: %w (create: %v)",
+	return fmt.Errorf("create sandbox %s: %w: a sandbox may exist under that name with the tag %s=%s: %w (create: %v)",
 		r.req.Name, ErrUnknownOutcome, sandbox.TagAttempt, r.req.Mark, err, r.lost)
 }

@@ -143,7 +143,7 @@ func TestALostReplyIsResolvedByItsMark(t *testing.T) {
 				if made.Handle != test.adopted || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
 					t.Errorf("Create = %q, %v; want %q, %v", made.Handle, err, test.adopted, test.wantErr)
 				}
-				if test.wantErr == backend.ErrUnavailable && errors.Is(err, backend.ErrUnknownOutcome) {
+				if errors.Is(test.wantErr, backend.ErrUnavailable) && errors.Is(err, backend.ErrUnknownOutcome) {
 					t.Errorf("Create = %v, although it was found out", err)
 				}
 				wantDestroyed(t, b, test.destroyed...)

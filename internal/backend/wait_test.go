@@ -6,6 +6,7 @@ package backend_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,14 @@ func reads(answers ...any) *scripted {
 	return &scripted{get: func(sandbox.Ref) (sandbox.Sandbox, error) {
 		answer := answers[min(n, len(answers)-1)]
 		n++
-		if err, failed := answer.(error); failed {
-			return sandbox.Sandbox{}, err
+		switch answer := answer.(type) {
+		case sandbox.State:
+			return sandbox.Sandbox{State: answer}, nil
+		case error:
+			return sandbox.Sandbox{}, answer
+		default:
+			return sandbox.Sandbox{}, fmt.Errorf("the script answers %v", answer)
 		}
-		return sandbox.Sandbox{State: answer.(sandbox.State)}, nil
 	}}
 }
 

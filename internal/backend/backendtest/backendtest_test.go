@@ -60,6 +60,7 @@ const (
 	renewalShortens    flaw = "shortens a life"
 	retriesCommands    flaw = "runs a command again"
 	retriesCreate      flaw = "creates again after a lost reply"
+	runsOn             flaw = "lets commands outlive their sandbox"
 	sameIdentity       flaw = "has the same identity everywhere"
 	secondDestroyFails flaw = "fails a second destroy"
 )
@@ -112,6 +113,8 @@ func TestSuiteFailsForEveryFlaw(t *testing.T) {
 		{keepsHead, "commands", "the tail of long output is kept and the cut is flagged"},
 		{hidesTruncation, "commands", "the tail of long output is kept and the cut is flagged"},
 		{leavesProcesses, "commands", "the whole process tree ends at the timeout"},
+		{leavesProcesses, "commands", "the whole process tree ends when it is given up"},
+		{runsOn, "commands", "a destroy ends what runs"},
 		{leaksEnvironment, "commands", "the caller's environment does not leak"},
 		{outlastsSandbox, "commands", "a timeout never outlasts the sandbox"},
 		{convertsLines, "files", "files are kept byte for byte"},
@@ -133,7 +136,7 @@ func TestSuiteFailsForEveryFlaw(t *testing.T) {
 		{mixesUp, "concurrent use", "many lives at once do not disturb each other"},
 		{keepsNetwork, "network", "the policy at birth is read back"},
 	} {
-		t.Run(string(test.flaw)+" in "+test.section, func(t *testing.T) {
+		t.Run(string(test.flaw)+": "+test.promise, func(t *testing.T) {
 			t.Parallel()
 			promise := strings.ReplaceAll(test.section+"/"+test.promise, " ", "_")
 			child := exec.Command(os.Args[0], "-test.run", "^TestReferenceBackend$/^"+strings.ReplaceAll(promise, "/", "$/^")+"$")

@@ -5,7 +5,9 @@ package backendtest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +26,8 @@ var everyByte = func() []byte {
 	return all
 }()
 
-// ended is what is expected of a command.
-type ended struct {
+// outcome is what is expected of a command.
+type outcome struct {
 	code           int
 	stdout, stderr string
 }
@@ -34,33 +36,33 @@ type ended struct {
 var commands = []struct {
 	name string
 	cmd  backend.Command
-	want ended
+	want outcome
 }{
-	{"exit code 0", backend.Command{Argv: []string{"true"}}, ended{}},
-	{"a command that fails is a result", backend.Command{Argv: []string{"sh", "-c", "exit 3"}}, ended{code: 3}},
-	{"the highest exit code", backend.Command{Argv: []string{"sh", "-c", "exit 255"}}, ended{code: 255}},
+	{"exit code 0", backend.Command{Argv: []string{"true"}}, outcome{}},
+	{"a command that fails is a result", backend.Command{Argv: []string{"sh", "-c", "exit 3"}}, outcome{code: 3}},
+	{"the highest exit code", backend.Command{Argv: []string{"sh", "-c", "exit 255"}}, outcome{code: 255}},
 	{"streams are kept apart", backend.Command{Argv: []string{"sh", "-c", "echo out; echo err >&2"}},
-		ended{stdout: "out\n", stderr: "err\n"}},
-	{"the last line needs no end", backend.Command{Argv: []string{"printf", "a\nb"}}, ended{stdout: "a\nb"}},
+		outcome{stdout: "out\n", stderr: "err\n"}},
+	{"the last line needs no end", backend.Command{Argv: []string{"printf", "a\nb"}}, outcome{stdout: "a\nb"}},
 	{"arguments arrive byte for byte",
 		backend.Command{Argv: []string{"sh", "-c", `for a; do printf '<%s>' "$a"; done`, "sh", "", "a b", "-x", "$HOME", "'\"\\", "line\nline", "ä箱", "\xff"}},
-		ended{stdout: "<><a b><-x><$HOME><'\"\\><line\nline><ä箱><\xff>"}},
-	{"no standard input is an empty one", backend.Command{Argv: []string{"cat"}}, ended{}},
+		outcome{stdout: "<><a b><-x><$HOME><'\"\\><line\nline><ä箱><\xff>"}},
+	{"no standard input is an empty one", backend.Command{Argv: []string{"cat"}}, outcome{}},
 	{"standard input arrives byte for byte", backend.Command{Argv: []string{"cat"}, Stdin: bytes.NewReader(everyByte)},
-		ended{stdout: string(everyByte)}},
+		outcome{stdout: string(everyByte)}},
 	{"standard input may be left unread",
-		backend.Command{Argv: []string{"echo", "done"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, ended{stdout: "done\n"}},
+		backend.Command{Argv: []string{"echo", "done"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "done\n"}},
 	{"much standard input arrives whole",
-		backend.Command{Argv: []string{"sh", "-c", "wc -c | tr -d ' '"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, ended{stdout: "1048576\n"}},
+		backend.Command{Argv: []string{"sh", "-c", "wc -c | tr -d ' '"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "1048576\n"}},
 	{"environment arrives byte for byte",
 		backend.Command{Argv: []string{"sh", "-c", `printf '%s|%s|%s' "$A" "$B" "$EMPTY"`}, Env: map[string]string{"A": "x y", "B": "$A 'q' \n=ä", "EMPTY": ""}},
-		ended{stdout: "x y|$A 'q' \n=ä|"}},
-	{"the sandbox's environment is there", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}}, ended{stdout: "test"}},
+		outcome{stdout: "x y|$A 'q' \n=ä|"}},
+	{"the sandbox's environment is there", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}}, outcome{stdout: "test"}},
 	{"the command's environment wins", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}, Env: map[string]string{"STAGE": "other"}},
-		ended{stdout: "other"}},
-	{"the caller's environment does not leak", backend.Command{Argv: []string{"sh", "-c", `printf %s "$TASKOWNED_CANARY"`}}, ended{}},
-	{"files stay between commands", backend.Command{Argv: []string{"sh", "-c", "mkdir -p kept && echo here > kept/file"}}, ended{}},
-	{"commands start in the working directory", backend.Command{Argv: []string{"cat", "kept/file"}}, ended{stdout: "here\n"}},
+		outcome{stdout: "other"}},
+	{"the caller's environment does not leak", backend.Command{Argv: []string{"sh", "-c", `printf %s "$TASKOWNED_CANARY"`}}, outcome{}},
+	{"files stay between commands", backend.Command{Argv: []string{"sh", "-c", "mkdir -p kept && echo here > kept/file"}}, outcome{}},
+	{"commands start in the working directory", backend.Command{Argv: []string{"cat", "kept/file"}}, outcome{stdout: "here\n"}},
 }
 
 func testCommands(t *testing.T, p *place) {
@@ -114,6 +116,8 @@ func testCommands(t *testing.T, p *place) {
 	})
 	t.Run("the tail of long output is kept and the cut is flagged", func(t *testing.T) { testLongOutput(t, p, made.Ref) })
 	t.Run("the whole process tree ends at the timeout", func(t *testing.T) { testTimeout(t, p, made.Ref) })
+	t.Run("the whole process tree ends when it is given up", func(t *testing.T) { testGivenUpCommand(t, p, made.Ref) })
+	t.Run("a destroy ends what runs", func(t *testing.T) { testDestroyWhileRunning(t, p) })
 	t.Run("output until the timeout is kept", func(t *testing.T) {
 		got := p.exec(t, made.Ref, backend.Command{Argv: []string{"sh", "-c", "echo before; sleep 300"}, Timeout: 2 * time.Second})
 		if !got.TimedOut || string(got.Stdout) != "before\n" {
@@ -184,8 +188,50 @@ func testTimeout(t *testing.T, p *place, ref sandbox.Ref) {
 	if got.Terminated {
 		t.Fatal("the sandbox did not outlive the command")
 	}
+	p.wantStill(t, ref)
+}
+
+// wantStill fails when anything that stubborn started still writes.
+func (p *place) wantStill(t *testing.T, ref sandbox.Ref) {
+	t.Helper()
 	const size = "wc -c < beat"
 	if first, second := p.sh(t, ref, size), p.sh(t, ref, "sleep 1; "+size); first != second {
 		t.Errorf("a process of the tree still writes: %s bytes, then %s", strings.TrimSpace(first), strings.TrimSpace(second))
+	}
+}
+
+// testGivenUpCommand gives a command up while it runs.
+func testGivenUpCommand(t *testing.T, p *place, ref sandbox.Ref) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	got, err := p.Exec(ctx, ref, backend.Command{Argv: []string{"sh", "-c", stubborn}, Timeout: 10 * commandTimeout})
+	if err == nil {
+		t.Errorf("Exec = %+v, want an error", got)
+	}
+	p.wantStill(t, ref)
+}
+
+// testDestroyWhileRunning destroys a sandbox in which a command runs.
+func testDestroyWhileRunning(t *testing.T, p *place) {
+	ref := p.create(t, nil).Ref
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		got, err := p.Exec(t.Context(), ref, backend.Command{Argv: []string{"sh", "-c", ": > begun; sleep 300"}, Timeout: 10 * commandTimeout})
+		if err == nil && !got.Terminated {
+			ended <- fmt.Errorf("Exec = %+v, want an error or a terminated sandbox", got)
+		}
+	}()
+	if !p.eventually(t, func() bool { _, err := p.ReadFile(t.Context(), ref, p.in("begun"), 1, io.Discard); return err == nil }) {
+		t.Error("the command does not begin")
+	}
+	p.gone(t, ref)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(p.settleTime()):
+		t.Error("the command still runs")
 	}
 }

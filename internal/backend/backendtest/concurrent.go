@@ -40,6 +40,18 @@ func testConcurrentUse(t *testing.T, p *place) {
 			p.wantNothing(t, req.Mark)
 		}
 	})
+	t.Run("one sandbox runs many commands at once", func(t *testing.T) {
+		ref := p.create(t, nil).Ref
+		for i := range workers {
+			all.Go(func() {
+				cmd := backend.Command{Argv: []string{"sh", "-c", "cat; sleep 0.2"}, Stdin: strings.NewReader(fmt.Sprint(i)), Timeout: commandTimeout}
+				if got, err := p.Exec(t.Context(), ref, cmd); err != nil || string(got.Stdout) != fmt.Sprint(i) {
+					t.Errorf("command %d printed %q, %v", i, got.Stdout, err)
+				}
+			})
+		}
+		all.Wait()
+	})
 	t.Run("one sandbox can be destroyed by many at once", func(t *testing.T) {
 		doomed := p.create(t, nil).Ref
 		for range workers {

@@ -33,7 +33,10 @@ func testListing(t *testing.T, p *place) {
 		}
 	})
 	t.Run("a listing can be broken off", func(t *testing.T) {
-		for range p.List(t.Context()) {
+		for _, err := range p.List(t.Context()) {
+			if err != nil {
+				t.Errorf("List: %v", err)
+			}
 			break
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
@@ -182,14 +181,6 @@ func testGivenUp(t *testing.T, p *place) {
 		_, err := backend.Create(ctx, p.Backend, req)
 		wantError(t, "Create", err, context.Canceled)
 		p.wantNothing(t, req.Mark)
-	})
-	t.Run("a command given up ends", func(t *testing.T) {
-		ref := p.create(t, nil).Ref
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if got, err := p.Exec(ctx, ref, backend.Command{Argv: []string{"sleep", "300"}, Timeout: 10 * commandTimeout}); err == nil {
-			t.Errorf("Exec = %+v, want an error", got)
-		}
 	})
 }
 

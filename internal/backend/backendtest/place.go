@@ -38,7 +38,8 @@ type place struct {
 func open(t *testing.T, f Factory, tune ...func(*backend.Caller)) *place {
 	t.Helper()
 	faults := new(faults)
-	caller := &backend.Caller{Intercept: faults.intercept}
+	// Most of what is tried again here was broken on purpose: try soon, and more often.
+	caller := &backend.Caller{Intercept: faults.intercept, MinWait: 20 * time.Millisecond, MaxRetries: 6}
 	for _, set := range tune {
 		set(caller)
 	}

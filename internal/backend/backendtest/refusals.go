@@ -4,6 +4,7 @@
 package backendtest
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -65,7 +66,9 @@ func testRefusals(t *testing.T, p *place) {
 	t.Run("an image that does not exist leaves nothing", func(t *testing.T) {
 		req := p.request(p.spec(), nil)
 		req.Spec.Image = "taskowned.invalid/no/such:image"
-		p.wantCreateFails(t, req)
+		if err := p.wantCreateFails(t, req); errors.Is(err, backend.ErrUnknownOutcome) {
+			t.Errorf("Create = %v, which leaves open whether there is one", err)
+		}
 	})
 }
 
@@ -111,7 +114,7 @@ func testWish(t *testing.T, p *place, w wish) {
 func (p *place) wantCreateFails(t *testing.T, req backend.Request) error {
 	t.Helper()
 	before := p.leftovers(t)
-	made, err := p.Backend.Create(t.Context(), req)
+	made, err := p.Create(t.Context(), req)
 	if err == nil {
 		t.Errorf("Create made %s, want an error", made.Handle)
 		p.gone(t, made.Ref)

@@ -47,7 +47,8 @@ type record struct {
 
 	spec  sandbox.Spec
 	dir   string
-	asked time.Time // when its end was asked for
+	asked time.Time     // when its end was asked for
+	ended chan struct{} // closed then
 }
 
 func newServer(t *testing.T) *server {
@@ -76,7 +77,7 @@ func (s *server) create(req backend.Request) (sandbox.Sandbox, error) {
 	}
 	s.made++
 	handle := fmt.Sprintf("sb-%03d", s.made)
-	r := &record{spec: req.Spec, dir: filepath.Join(s.home, handle)}
+	r := &record{spec: req.Spec, dir: filepath.Join(s.home, handle), ended: make(chan struct{})}
 	r.Sandbox = sandbox.Sandbox{
 		Ref: sandbox.Ref{Handle: handle, Incarnation: rand.Text()}, Name: req.Name, State: sandbox.Running,
 		Tags: req.Tags.Clone(), TagsKnown: true, CreatedAt: s.now(), ServerEnds: req.ExpiresAt, Attached: -1,

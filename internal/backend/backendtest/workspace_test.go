@@ -68,6 +68,13 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 	}
 	running, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	go func() {
+		select {
+		case <-rec.ended:
+			cancel()
+		case <-running.Done():
+		}
+	}()
 	argv := c.Argv
 	if r.flaw == joinsArguments {
 		argv = []string{"sh", "-c", strings.Join(argv, " ")}
@@ -90,7 +97,7 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 	}
 	err := cmd.Run()
 	result := backend.Result{
-		ExitCode: cmd.ProcessState.ExitCode(), AppliedTimeout: timeout, TimedOut: running.Err() != nil,
+		ExitCode: cmd.ProcessState.ExitCode(), AppliedTimeout: timeout, TimedOut: errors.Is(running.Err(), context.DeadlineExceeded), Terminated: errors.Is(running.Err(), context.Canceled),
 		Stdout: stdout.kept, StdoutTruncated: stdout.cut && r.flaw != hidesTruncation,
 		Stderr: stderr.kept, StderrTruncated: stderr.cut && r.flaw != hidesTruncation,
 	}
@@ -153,7 +160,7 @@ func (r *reference) within(ctx context.Context, verb string, ref sandbox.Ref, na
 		if err != nil {
 			return err
 		}
-		defer root.Close()
+		defer func() { _ = root.Close() }()
 		err = do(root, path.Join(".", inside))
 		if r.flaw == missingIsGone && errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %v", backend.ErrNotFound, err)
@@ -190,7 +197,7 @@ func (r *reference) ReadFile(ctx context.Context, ref sandbox.Ref, name string, 
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		_, err = io.Copy(&content, file)
 		return err
 	})
