@@ -53,7 +53,6 @@ func TestHangupReloadsTheConfigurationAndKeepsTheFormerOnAMistake(t *testing.T) 
 type daemon struct {
 	app     *app
 	hangups chan os.Signal
-	stop    func()
 }
 
 // bubbleClock is the bubble's clock, set to the world's: sandboxes and files are

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		binary = filepath.Join(dir, "janitor")
 		build := exec.Command("go", "build", "-ldflags", "-X main.version=1.2.3", "-o", binary, ".")
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr

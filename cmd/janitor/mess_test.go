@@ -49,7 +49,7 @@ func newMess(dir string) (mess, error) {
 // which a test's own temporary directory is not.
 func reachable(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "janitor-")
+	dir, err := os.MkdirTemp("", "janitor-") //nolint:usetesting // the parent of t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,8 @@ enforce, in the configuration and of the rule. Without a configuration file the
 mode is report, and --mode enforce changes that.
 
 On a terminal it first shows what will go and wants "yes" typed; without one it
-needs --auto-approve. It then looks again: what has come alive is spared.
+needs --auto-approve. It then looks again: what has come alive is spared, and
+what was not shown stays.
 
 The first SIGINT or SIGTERM begins nothing new, gives calls in flight 25 seconds
 and saves; the second stops at once. Whatever stops it, the next run finds what
@@ -50,7 +52,7 @@ goes and the exit status is 3; plan prints a token for exactly that set, which
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
 			if !approved {
-				if err := a.approve(ctx, s); err != nil {
+				if s.options.Approved, err = a.approve(ctx, s); err != nil {
 					return err
 				}
 			}
@@ -88,21 +90,43 @@ func (a *app) sweepOnce(ctx context.Context, s *site, options janitor.Options) (
 	return report.New(result, a.program()), nil
 }
 
-// approve shows what would go and waits for a person's yes. Where nothing would
-// go there is nothing to ask, and nothing may go then.
-func (a *app) approve(ctx context.Context, s *site) error {
+// approve shows what would go, waits for a person's yes, and returns what that
+// was said to. Where nothing would go there is nothing to ask, and nothing may go.
+func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Key) bool, error) {
 	if a.output != "table" || !term.IsTerminal(int(a.in.Fd())) {
-		return usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
+		return nil, usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
 	}
 	result, err := janitor.Plan(ctx, s.options)
 	if err != nil {
-		return unusableState(ctx, err)
+		return nil, unusableState(ctx, err)
 	}
 	r := report.New(result, a.program())
-	if r.Summary.Reclaim == 0 {
-		s.each(func(p *verdict.Policy) { p.Mode = verdict.Report })
-		return nil
+	if r.Summary.Reclaim > 0 {
+		if err := a.ask(ctx, r); err != nil {
+			return nil, err
+		}
 	}
+	return shown(result), nil
+}
+
+// shown reports whether a plan showed that something would go.
+func shown(plan janitor.Result) func(string, verdict.Key) bool {
+	type one struct {
+		connection string
+		verdict.Key
+	}
+	all := make(map[one]bool)
+	for _, c := range plan.Connections {
+		for _, v := range c.Verdicts {
+			if v.Outcome == verdict.Condemned && v.Mode == verdict.Enforce && len(c.Refused) == 0 {
+				all[one{c.Name, v.Key}] = true
+			}
+		}
+	}
+	return func(connection string, key verdict.Key) bool { return all[one{connection, key}] }
+}
+
+func (a *app) ask(ctx context.Context, r report.Report) error {
 	if err := a.write(r); err != nil {
 		return err
 	}
@@ -112,7 +136,7 @@ func (a *app) approve(ctx context.Context, s *site) error {
 		return err
 	}
 	if answer != "yes" {
-		return exit{int(janitor.ExitPartial), fmt.Errorf("not approved; nothing was changed")}
+		return exit{int(janitor.ExitPartial), errors.New("not approved; nothing was changed")}
 	}
 	return nil
 }

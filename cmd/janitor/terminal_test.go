@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
@@ -87,6 +88,26 @@ func TestSweepAsksOnATerminalAndOnlyYesIsAYes(t *testing.T) {
 		}
 		y.check(t, handle, !c.gone)
 	}
+}
+
+func TestYesIsToWhatWasShownAndToNothingElse(t *testing.T) {
+	y := newYard(t, "")
+	late, err := y.make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle := y.expired(t, 1)[0]
+	p := y.atTerminal(t, "sweep")
+	p.sees(t, "is a yes: ")
+	if err := y.age(late, 2*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	p.types(t, "yes\n")
+	if status := p.status(t); status != 2 || !strings.Contains(p.text.String(), "1 reclaimed, 1 postponed.") {
+		t.Errorf("exit status %d:\n%s", status, &p.text)
+	}
+	y.check(t, handle, false)
+	y.check(t, late, true)
 }
 
 func TestSweepWithNothingToReclaimAsksNothing(t *testing.T) {

@@ -20,7 +20,7 @@ type queue struct {
 func (r *run) choose() {
 	var queues []*queue
 	for _, p := range r.places {
-		queues = append(queues, p.queues()...)
+		queues = append(queues, r.queues(p)...)
 	}
 	slices.SortStableFunc(queues, func(a, b *queue) int {
 		return a.verdicts[0].Since.Compare(b.verdicts[0].Since)
@@ -40,11 +40,15 @@ func (r *run) choose() {
 	}
 }
 
-// queues parts what is condemned by reason, in the plan's order.
-func (p *place) queues() []*queue {
+// queues parts what is condemned and approved by reason, in the plan's order.
+func (r *run) queues(p *place) []*queue {
 	byReason := make(map[verdict.Reason]*queue)
 	var queues []*queue
 	for _, v := range p.plan.Condemned() {
+		if r.Approved != nil && !r.Approved(p.Name, v.Key) {
+			r.settle(p, v, Postponed, notApproved)
+			continue
+		}
 		q := byReason[v.Reason]
 		if q == nil {
 			q = &queue{place: p}

@@ -36,6 +36,10 @@ type Options struct {
 	StopGrace     time.Duration // for calls in flight after the context ends; 0: DefaultStopGrace
 	Parallel      int           // connections at once; 0: DefaultParallel
 
+	// Approved says what a sweep may attempt of what is condemned; nil: all of
+	// it. A person's yes is to what was shown, not to what died since.
+	Approved func(connection string, key verdict.Key) bool
+
 	Host string // for people; such as the host name
 	// Process identifies this process and Gone reports that another is certainly
 	// gone, so that a killed run need not be waited for. See ThisProcess.
