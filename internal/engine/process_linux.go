@@ -25,7 +25,8 @@ type Process struct {
 
 // Start starts the command of spec. It returns as soon as bubblewrap is
 // running, which is before the command is. The caller must call Wait: until
-// then nothing is cleaned up.
+// then nothing is cleaned up. Every descriptor of this process beyond standard
+// error becomes close-on-exec.
 func (e *Engine) Start(spec Spec) (*Process, error) {
 	spec, err := spec.complete(os.Geteuid(), os.Getegid())
 	if err != nil {

@@ -53,8 +53,12 @@ func endAll(pids []int) {
 }
 
 func TestKillAtAnyMomentLeavesNoProcess(t *testing.T) {
+	times := 100
+	if testing.Short() {
+		times = 30
+	}
 	marker := newMarker()
-	if left := killEarly(t, marker, 100); len(left) > 0 {
+	if left := killEarly(t, marker, times); len(left) > 0 {
 		endAll(left)
 		t.Fatalf("%d processes survived", len(left))
 	}
@@ -94,7 +98,7 @@ func killEarly(t *testing.T, marker string, times int, weaken ...func(*launch)) 
 }
 
 func TestDeathOfTheStarterLeavesNoProcess(t *testing.T) {
-	times := 60
+	times := 100
 	if testing.Short() {
 		times = 15
 	}

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const patience = 300 * time.Millisecond
+// patience is for busy machines: what is cut off answers at once.
+const patience = 10 * time.Second
 
 // dial is through when somebody answers at the address.
 func dial(args []string) error {
