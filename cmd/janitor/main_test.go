@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 // TestScripts drives the binary over real sandboxes in state directories of
 // this host. Each script says in its first line what it promises.
 func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../examples/janitor")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: reachable(t),
@@ -50,6 +54,7 @@ func TestScripts(t *testing.T) {
 			dir := filepath.Join(env.WorkDir, "local")
 			env.Vars = append(env.Vars,
 				"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"),
+				"EXAMPLES="+examples,
 				"LOCAL=local://"+dir,
 				"STATE="+filepath.Join(env.WorkDir, "state"),
 				"JANITOR_CONFIG="+filepath.Join(env.WorkDir, "janitor.yaml"),
