@@ -1,0 +1,169 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// What may happen between the listing and the destroy, and must stop it.
+
+func TestDeadForAnotherReasonThanListedIsLeftToTheNextRun(t *testing.T) {
+	l := newLab(dead("torn"))
+	l.onGet = func(_ context.Context, ref sandbox.Ref) error {
+		if b, ok := l.boxes[ref]; ok {
+			b.Tags = alive("").Tags
+			b.Tags[sandbox.TagTeardownAt] = airflow.FormatExpiry(noon.Add(-time.Hour))
+			l.boxes[ref] = b
+		}
+		return nil
+	}
+	opts := enforcing(l)
+	expect(t, "first", said(sweep(t, opts)), []string{"torn spared"})
+	expect(t, "second", said(sweep(t, opts)), []string{"torn reclaimed"})
+}
+
+func TestDeadlineDuringTheFreshReadComesBeforeTheDestroy(t *testing.T) {
+	l := newLab(dead("first"), dead("second"))
+	opts := enforcing(l)
+	reads := 0
+	l.onGet = func(context.Context, sandbox.Ref) error {
+		reads++
+		opts.advance(11 * time.Minute)
+		return nil
+	}
+	expect(t, "said", said(sweep(t, opts)), []string{"first postponed", "second postponed"})
+	if len(l.asked) > 0 || reads != 1 {
+		t.Errorf("asked %q, %d reads", l.asked, reads)
+	}
+}
+
+func TestClockThatGoesBackDuringARunStopsIt(t *testing.T) {
+	l := newLab(dead("dead"))
+	opts := enforcing(l)
+	l.onGet = func(context.Context, sandbox.Ref) error { opts.advance(-10 * time.Minute); return nil }
+	expect(t, "said", said(sweep(t, opts)), []string{"dead spared"})
+}
+
+// remoteLab is a lab with a clock of its own.
+type remoteLab struct {
+	*lab
+	ahead time.Duration
+	known bool
+}
+
+func (l *remoteLab) Ahead() (time.Duration, bool) { return l.ahead, l.known }
+
+func TestClocksThatDisagreeStopTheConnection(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		ahead        time.Duration
+		known        bool
+		aheadAtRead  time.Duration
+		exit         Exit
+		left, spared bool
+	}{
+		{"they agree", time.Minute, true, time.Minute, ExitClean, false, false},
+		{"not known", 0, false, 0, ExitRefused, true, false},
+		{"ours is behind", time.Hour, true, time.Hour, ExitRefused, true, false},
+		{"ours is ahead", -time.Hour, true, -time.Hour, ExitRefused, true, false},
+		{"ours was set between listing and read", 0, true, -time.Hour, ExitClean, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &remoteLab{newLab(dead("dead")), c.ahead, c.known}
+			l.onGet = func(context.Context, sandbox.Ref) error { l.ahead = c.aheadAtRead; return nil }
+			opts := enforcing(l.lab)
+			opts.Connections[0].Backend = l
+			result := sweep(t, opts)
+			if result.Exit != c.exit || (len(l.boxes) > 0) != c.left {
+				t.Errorf("exit %d, left %q, refused %q", result.Exit, l.handles(), result.Connections[0].Refused)
+			}
+			if c.spared {
+				expect(t, "said", said(result), []string{"dead spared"})
+			}
+		})
+	}
+}
+
+func TestLeftoverIsNotRemovedWhenItsPlaceSuddenlySeemsEmpty(t *testing.T) {
+	user := alive("user")
+	l := newLab(user)
+	l.leave("work")
+	opts := enforcing(l)
+	sweep(t, opts)
+	opts.advance(25 * time.Hour)
+	lists := 0
+	l.onList = func(context.Context) error {
+		if lists++; lists == 2 {
+			delete(l.boxes, user.Ref)
+		}
+		return nil
+	}
+	expect(t, "said", said(sweep(t, opts)), []string{"work failed"})
+	if len(l.left) != 1 {
+		t.Error("it was removed")
+	}
+}
+
+func TestWhatAListingStillShowsAfterItWasAskedIsReclaimed(t *testing.T) {
+	l := newLab(dead("dead"))
+	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
+	opts := enforcing(l)
+	expect(t, "first", said(sweep(t, opts)), []string{"dead failed"})
+	opts.advance(time.Hour)
+	l.onGet = func(context.Context, sandbox.Ref) error { return backend.ErrNotFound }
+	expect(t, "second", said(sweep(t, opts)), []string{"dead reclaimed"})
+	opts.advance(time.Hour)
+	result := sweep(t, opts)
+	expect(t, "afterwards", said(result), nil)
+	if counts := result.Connections[0].Counts; counts.Ended != 1 {
+		t.Errorf("a listing that lags is believed: %+v", counts)
+	}
+}
+
+func TestWhatVanishedByItselfIsNotSaidToBeReclaimed(t *testing.T) {
+	l := newLab(dead("dead"))
+	l.onGet = func(context.Context, sandbox.Ref) error { return backend.ErrNotFound }
+	expect(t, "said", said(sweep(t, enforcing(l))), []string{"dead vanished"})
+}
+
+func TestWhatTheBackendOnlyRemembersIsGone(t *testing.T) {
+	l := newLab(dead("dead"))
+	l.onDestroy = func(_ context.Context, ref sandbox.Ref) error {
+		b := l.boxes[ref]
+		b.State = sandbox.Ended
+		l.boxes[ref] = b
+		return backend.ErrUnsupported // so that nothing is deleted
+	}
+	opts := enforcing(l)
+	expect(t, "first", said(sweep(t, opts)), []string{"dead reclaimed"})
+	expect(t, "second", said(sweep(t, opts)), nil)
+}
+
+func TestEndThatComesLaterIsConfirmedThoughItIsStillListed(t *testing.T) {
+	l := newLab(dead("dead"))
+	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
+	opts := enforcing(l)
+	sweep(t, opts)
+	b := l.boxes[dead("dead").Ref]
+	b.State = sandbox.Ended
+	l.boxes[b.Ref] = b
+	expect(t, "said", said(sweep(t, opts)), []string{"dead reclaimed"})
+}
+
+func TestFreshReadThatFailsIsNoDestroy(t *testing.T) {
+	l := newLab(dead("dead"))
+	l.onGet = func(context.Context, sandbox.Ref) error { return backend.ErrUnavailable }
+	result := sweep(t, enforcing(l))
+	expect(t, "said", said(result), []string{"dead failed"})
+	if len(l.asked) > 0 || result.Exit != ExitPartial {
+		t.Errorf("asked %q, exit %d", l.asked, result.Exit)
+	}
+}
