@@ -10,7 +10,8 @@ import (
 
 // orphanedWorkspace holds for what a sandbox left behind on the host while
 // nothing uses it: a half-made directory, a half-deleted one, a workspace. Its
-// times alone prove nothing, so the mark must age too.
+// times alone prove nothing, so the mark must age too. Not every file system
+// tells when a directory was made; the age of the mark bounds that as well.
 var orphanedWorkspace = Rule{
 	Reason: "orphaned_workspace",
 	Act:    RemoveLeftover,
@@ -25,8 +26,8 @@ func judgeOrphanedWorkspace(s Subject, facts *Facts) Finding {
 	switch {
 	case left == nil || left.InUse || inUse(left.Path, facts.InUse):
 		return Finding{}
-	case left.CreatedAt.IsZero() || left.ChangedAt.IsZero():
-		return Finding{Holds: Unknown, Doubt: "the host does not say when it was made and last changed"}
+	case left.ChangedAt.IsZero():
+		return Finding{Holds: Unknown, Doubt: "the host does not say when it was last changed"}
 	}
 	return Finding{Holds: Yes, Since: later(left.CreatedAt, left.ChangedAt), Marked: true, Evidence: []Evidence{
 		{"left behind", left.Kind, left.Path},

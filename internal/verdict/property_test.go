@@ -84,6 +84,7 @@ func (d draw) facts() Facts {
 			reason := rules[d.IntN(len(rules))].Reason
 			if s.Leftover != nil {
 				reason = orphanedWorkspace.Reason
+				s.Leftover.CreatedAt = noon.Add(-48 * time.Hour) // it was there when it was marked
 			}
 			facts.Marks[s.Key()] = Mark{Reason: reason, First: noon.Add(-48 * time.Hour), Looks: d.IntN(3)}
 		}

@@ -200,7 +200,7 @@ func TestOrphanedWorkspaceNeedsTwoCompleteLooksAndTheGraceTwice(t *testing.T) {
 		{"marked for another reason", nil, nil, marked("expired"), Suspected},
 		{"changed a moment ago", func(l *sandbox.Leftover) { l.ChangedAt = noon.Add(-time.Hour) }, nil, aged, Suspected},
 		{"made a moment ago", func(l *sandbox.Leftover) { l.CreatedAt = noon.Add(-time.Hour) }, nil, aged, Suspected},
-		{"of unknown age", func(l *sandbox.Leftover) { l.CreatedAt = time.Time{} }, nil, aged, Unjudged},
+		{"made nobody knows when", func(l *sandbox.Leftover) { l.CreatedAt = time.Time{} }, nil, aged, Condemned},
 		{"changed nobody knows when", func(l *sandbox.Leftover) { l.ChangedAt = time.Time{} }, nil, aged, Unjudged},
 		{"a link", func(l *sandbox.Leftover) { l.Problem = "it is a symbolic link" }, nil, aged, Unjudged},
 		{"held", func(l *sandbox.Leftover) { l.InUse = true }, nil, aged, Alive},
