@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend/backendtest"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // flawVariable names, in a child process, the flaw that TestReferenceBackend is
@@ -70,12 +72,18 @@ func TestReferenceBackend(t *testing.T) {
 	over := func(s *server, name string) func(*testing.T, *backend.Caller) backend.Backend {
 		return func(_ *testing.T, caller *backend.Caller) backend.Backend {
 			r := &reference{server: s, caller: caller, name: name, flaw: s.flaw}
-			if r.flaw == editsUnlocked {
+			switch r.flaw {
+			case editsUnlocked:
 				return carelessEditor{r}
+			case noTags:
+				return poor{r, backend.NoTags}
+			case tagsAtBirth:
+				return poor{r, backend.TagsAtBirth}
 			}
 			return r
 		}
 	}
+	stranger := plant(t, place)
 	backendtest.Run(t, backendtest.Factory{
 		Open:      over(place, "here"),
 		Elsewhere: over(newServer(t), "there"),
@@ -83,6 +91,35 @@ func TestReferenceBackend(t *testing.T) {
 		Image:     backend.ImageSpec{From: "base", Commands: []string{"RUN true"}},
 		Leave:     place.leave,
 	})
+	if left := place.named(stranger.Name); len(left) != 1 || left[0].Ref != stranger.Ref {
+		t.Errorf("of another's sandbox the suite left %+v, want %+v", left, stranger.Ref)
+	}
+}
+
+// plant makes a sandbox of somebody else, which the suite must tolerate and
+// leave alone.
+func plant(t *testing.T, s *server) sandbox.Sandbox {
+	t.Helper()
+	made, err := s.create(backend.Request{Name: "another", ExpiresAt: s.now().Add(1000 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.records[made.Handle].Problem = "a record that cannot be read"
+	return made
+}
+
+// The flaws that are none: what a vendor may lack.
+const (
+	noTags      flaw = "has no tags"
+	tagsAtBirth flaw = "has tags at birth only"
+)
+
+// runReference runs TestReferenceBackend with a flaw, and of it what promise
+// matches, in a child process.
+func runReference(f flaw, promise string) ([]byte, error) {
+	child := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestReferenceBackend$/^"+strings.ReplaceAll(promise, "/", "$/^")+"$")
+	child.Env = append(os.Environ(), flawVariable+"="+string(f))
+	return child.CombinedOutput()
 }
 
 // TestSuiteFailsForEveryFlaw runs the promise that a flaw breaks in a child process,
@@ -139,10 +176,7 @@ func TestSuiteFailsForEveryFlaw(t *testing.T) {
 		t.Run(string(test.flaw)+": "+test.promise, func(t *testing.T) {
 			t.Parallel()
 			promise := strings.ReplaceAll(test.section+"/"+test.promise, " ", "_")
-			child := exec.Command(os.Args[0], "-test.run", "^TestReferenceBackend$/^"+strings.ReplaceAll(promise, "/", "$/^")+"$")
-			child.Env = append(os.Environ(), flawVariable+"="+string(test.flaw))
-			output, err := child.CombinedOutput()
-
+			output, err := runReference(test.flaw, promise)
 			if exit := new(exec.ExitError); !errors.As(err, &exit) || !strings.Contains(string(output), "--- FAIL: TestReferenceBackend/"+promise) {
 				t.Fatalf("the suite ended with %v, want it to fail at %q:\n%s", err, test.promise, output)
 			}

@@ -219,7 +219,7 @@ func testDestroyWhileRunning(t *testing.T, p *place) {
 		defer close(ended)
 		got, err := p.Exec(t.Context(), ref, backend.Command{Argv: []string{"sh", "-c", ": > begun; sleep 300"}, Timeout: 10 * commandTimeout})
 		if err == nil && !got.Terminated {
-			ended <- fmt.Errorf("Exec = %+v, want an error or a terminated sandbox", got)
+			ended <- fmt.Errorf("the command ended in %+v, want an error or a terminated sandbox", got)
 		}
 	}()
 	if !p.eventually(t, func() bool { _, err := p.ReadFile(t.Context(), ref, p.in("begun"), 1, io.Discard); return err == nil }) {
