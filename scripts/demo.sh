@@ -95,7 +95,7 @@ sandbox exec "$uri" "$healthy" -- sh -c '
 	then echo "the host: VISIBLE"; else echo "the host: out of sight"; fi
 ' sh "$work" | tee "$work/inside"
 ! grep -qE 'REACHED|WRITTEN|VISIBLE' "$work/inside" || fail 'the sandbox leaks'
-sandbox cp "$uri" "$healthy:report.txt" - >/dev/null
+sandbox cp "$uri" "$healthy:/workspace/report.txt" - >/dev/null
 
 # ---------------------------------------------------------------- 3
 say '3. Leave a mess beside it'
