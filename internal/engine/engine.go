@@ -12,8 +12,8 @@
 //
 //   - runs as an unprivileged user of the host, without capabilities, and
 //     cannot gain any;
-//   - writes nowhere but to Spec.Work, and to a /tmp, /run and /dev/shm that
-//     are its own and vanish with it;
+//   - writes nowhere but to Spec.Work, and to a /tmp (256 MiB), /run (16 MiB)
+//     and /dev/shm (64 MiB) that are its own and vanish with it;
 //   - sees of the host what it needs to run programs (/usr and a few public
 //     files of /etc, or the entries of Spec.Root), and no process, environment,
 //     descriptor or argument of it. The path of Spec.Work is not a secret from
@@ -35,7 +35,8 @@ import (
 type Spec struct {
 	// Argv is the command and its arguments. A name without a slash is looked
 	// up in PATH inside. No string may hold a NUL byte or exceed 131071 bytes,
-	// the kernel's limit. Other users of the host can see it in `ps`.
+	// the kernel's limit; with three words for each variable of Env, there is
+	// room for nearly 9000. Other users of the host can see Argv in `ps`.
 	Argv []string
 	// Dir is where the command starts: an absolute path inside. Empty: Workdir.
 	Dir string
@@ -45,15 +46,16 @@ type Spec struct {
 	Env map[string]string
 
 	// Root is the host directory that serves as root file system, read-only.
-	// It is not the host's own root, and does not hold Work. Empty: the host's
-	// own /usr and what belongs to it.
+	// It is not the host's own root, and neither holds Work nor lies in it.
+	// Empty: the host's own /usr and what belongs to it.
 	Root string
 	// Work is the host directory that Workdir shows: the only place the command
 	// can write to that outlasts it. HostUID must be able to reach it. Empty:
 	// Workdir is a tmpfs that vanishes with the command.
 	Work string
 	// Workdir is where Work appears: an absolute path inside that is not part
-	// of the system and holds no colon. Empty: DefaultWorkdir.
+	// of the system and holds no colon. With Root it may be in a directory of
+	// the image, which then shows beside it. Empty: DefaultWorkdir.
 	Workdir string
 
 	// Network shares the host's network. The zero value cuts it: the command
@@ -63,7 +65,7 @@ type Spec struct {
 	// HostUID and HostGID are whose files and processes these are as the host
 	// sees it; inside, the command is always uid and gid 1000. They are
 	// required, and must not be 0, when the caller is root. Any other caller
-	// can only lend its own and leaves them 0.
+	// can only lend its own, with its supplementary groups, and leaves them 0.
 	HostUID, HostGID int
 
 	// Stdin is read until the command ends; a Read that blocks then is left

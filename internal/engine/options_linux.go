@@ -47,6 +47,10 @@ var publicFiles = []string{
 	"/etc/nsswitch.conf", "/etc/protocols", "/etc/services",
 }
 
+// maxWords is how many arguments bubblewrap takes, from its command line and its
+// descriptor together (MAX_ARGS in bubblewrap.c).
+const maxWords = 9000
+
 const resolverFile = "/etc/resolv.conf"
 
 // hostSystem returns the options that show the host's own programs. It is an
@@ -107,7 +111,7 @@ func (e *Engine) plan(spec Spec) (*launch, error) {
 		l.add("--setenv", key, spec.Env[key])
 	}
 	if err := e.addSystem(l, spec); err != nil {
-		return nil, fmt.Errorf("root file system %s: %w", spec.Root, err)
+		return nil, fmt.Errorf("%w: root directory %s: %w", ErrInvalid, spec.Root, err)
 	}
 	l.add("--proc", "/proc")
 	l.add(e.masks...)
@@ -124,6 +128,10 @@ func (e *Engine) plan(spec Spec) (*launch, error) {
 	l.add("--remount-ro", "/dev", "--remount-ro", "/")
 	l.add("--chdir", spec.Dir)
 	l.add("--seccomp", l.addData(string(e.filter)), "--json-status-fd", strconv.Itoa(statusFD))
+	if n := 1 + len(l.line) + len(l.argv) + len(l.options); n > maxWords {
+		return nil, fmt.Errorf("%w: %d arguments and %d variables; bubblewrap takes %d words in all, this makes %d",
+			ErrInvalid, len(spec.Argv), len(spec.Env), maxWords, n)
+	}
 	return l, nil
 }
 

@@ -34,7 +34,7 @@ func (e *Engine) Start(spec Spec) (*Process, error) {
 	}
 	l, err := e.plan(spec)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, err
 	}
 	return l.start(spec.Stdin, spec.Stdout, spec.Stderr)
 }

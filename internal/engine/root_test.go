@@ -73,6 +73,8 @@ func TestWorkdirMayBeAnywhereInARootDirectory(t *testing.T) {
 		"/app/data":       "/app/bin/probe",
 		"/app/data/x/y/z": "/app/bin/probe",
 		"/tmp/x":          "/bin/probe",
+		"/usr/src/app":    "/bin/probe",
+		"/etc/app":        "/etc/passwd",
 	} {
 		spec := Spec{Root: root, Work: work, Workdir: workdir}
 		if !seen(t, spec, workdir+"/probe") || !seen(t, spec, beside) {

@@ -17,11 +17,12 @@ import (
 // program, in bytes, without its NUL (MAX_ARG_STRLEN).
 const maxString = 128*1024 - 1
 
-// systemDirectories hold the system inside; a Workdir cannot be in them.
-var systemDirectories = []string{"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr"}
-
-// sharedDirectories cannot be a Workdir, but a Workdir can be in them.
-var sharedDirectories = []string{"/", "/run", "/tmp"}
+// Where a Workdir cannot be, and where it can be only in a directory below.
+var (
+	kernelDirectories = []string{"/dev", "/proc", "/sys"}
+	hostDirectories   = []string{"/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"} // while they are the host's
+	sharedDirectories = []string{"/", "/bin", "/etc", "/lib", "/lib64", "/run", "/sbin", "/tmp", "/usr"}
+)
 
 // complete checks spec for a caller that is uid and gid, and fills in what it
 // leaves to defaults.
@@ -85,7 +86,8 @@ func (s Spec) checkPlaces() error {
 	if strings.ContainsAny(s.Workdir, ":\n") { // it becomes a line of /etc/passwd
 		return fmt.Errorf("workdir %q holds a colon or a line break", s.Workdir)
 	}
-	if top := topOf(s.Workdir); slices.Contains(systemDirectories, top) {
+	top := topOf(s.Workdir)
+	if slices.Contains(kernelDirectories, top) || s.Root == "" && slices.Contains(hostDirectories, top) {
 		return fmt.Errorf("workdir %q is in %s, which belongs to the system", s.Workdir, top)
 	}
 	if !cleanAbsolute(s.Dir) {
@@ -102,32 +104,43 @@ func (s Spec) checkPlaces() error {
 	return nil
 }
 
-// checkRoot refuses a root directory that would show more than an image: all of
-// the host, or what lies around Work.
+// checkRoot refuses a root directory that shows more than an image, or that the
+// command could change.
 func (s Spec) checkRoot() error {
 	if err := checkDirectory("root", s.Root); err != nil {
 		return err
 	}
-	root, err := os.Stat(s.Root)
-	if err != nil {
-		return fmt.Errorf("root directory: %w", err)
+	if shows, err := holds(s.Root, cmp.Or(s.Work, "/")); err != nil || shows {
+		return cmp.Or(err, fmt.Errorf("root directory %q is that of the host, or holds the work directory", s.Root))
 	}
-	around, err := filepath.EvalSymlinks(cmp.Or(s.Work, "/"))
+	if s.Work == "" {
+		return nil
+	}
+	if below, err := holds(s.Work, s.Root); err != nil || below {
+		return cmp.Or(err, fmt.Errorf("root directory %q is in the work directory, where commands can change it", s.Root))
+	}
+	return nil
+}
+
+// holds reports whether the directory outer is inner, or one above it.
+func holds(outer, inner string) (bool, error) {
+	wanted, err := os.Stat(outer)
 	if err != nil {
-		return fmt.Errorf("work directory: %w", err)
+		return false, err
+	}
+	dir, err := filepath.EvalSymlinks(inner)
+	if err != nil {
+		return false, err
 	}
 	for {
-		info, err := os.Stat(around)
-		if err != nil {
-			return fmt.Errorf("work directory: %w", err)
+		info, err := os.Stat(dir)
+		if err != nil || os.SameFile(wanted, info) {
+			return err == nil, err
 		}
-		if os.SameFile(root, info) {
-			return fmt.Errorf("root directory %q would show all that is in %s of the host", s.Root, around)
+		if dir == "/" {
+			return false, nil
 		}
-		if around == "/" {
-			return nil
-		}
-		around = filepath.Dir(around)
+		dir = filepath.Dir(dir)
 	}
 }
 

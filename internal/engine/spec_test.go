@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -49,10 +50,15 @@ func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"work is a file", Spec{Argv: []string{"true"}, Work: file}, "is not a directory"},
 		{"missing root", Spec{Argv: []string{"true"}, Root: dir + "/none"}, "no such file"},
 		{"root is a file", Spec{Argv: []string{"true"}, Root: file}, "is not a directory"},
-		{"root is the host's", Spec{Argv: []string{"true"}, Root: "/"}, "all that is in / of the host"},
-		{"root is the host's by another name", Spec{Argv: []string{"true"}, Root: "/proc/self/root"}, "all that is in / of the host"},
-		{"root holds work", Spec{Argv: []string{"true"}, Root: dir, Work: below}, "all that is in " + dir},
-		{"root is work", Spec{Argv: []string{"true"}, Root: below, Work: below}, "all that is in " + below},
+		{"root is the host's", Spec{Argv: []string{"true"}, Root: "/"}, "is that of the host"},
+		{"root is the host's by another name", Spec{Argv: []string{"true"}, Root: "/proc/self/root"}, "is that of the host"},
+		{"root holds work", Spec{Argv: []string{"true"}, Root: dir, Work: below}, "holds the work directory"},
+		{"root is in work", Spec{Argv: []string{"true"}, Root: below, Work: dir}, "commands can change it"},
+		{"root is work", Spec{Argv: []string{"true"}, Root: below, Work: below}, "holds the work directory"},
+		{"workdir is all of /usr", Spec{Argv: []string{"true"}, Root: below, Workdir: "/usr"}, "path of its own"},
+		{"workdir over /dev of a root", Spec{Argv: []string{"true"}, Root: below, Workdir: "/dev/x"}, "belongs to the system"},
+		{"too many variables", Spec{Argv: []string{"true"}, Env: manyVariables(3100)}, "1 arguments and 3105 variables"},
+		{"too many arguments", Spec{Argv: append([]string{"true"}, make([]string, 9000)...)}, "9001 arguments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := engineFor(t).Start(lent(c.spec))
@@ -61,6 +67,14 @@ func TestWrongSpecIsRefusedBeforeAnythingStarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyVariables(n int) map[string]string {
+	env := map[string]string{}
+	for i := range n {
+		env["V"+strconv.Itoa(i)] = "1"
+	}
+	return env
 }
 
 func TestOnlyAnUnprivilegedUserIsLent(t *testing.T) {
@@ -95,6 +109,23 @@ func TestOnlyAnUnprivilegedUserIsLent(t *testing.T) {
 func TestLongestArgumentArrives(t *testing.T) {
 	if _, out := run(t, Spec{Argv: []string{"sh", "-c", `echo ${#1}`, "sh", strings.Repeat("a", maxString)}}); out != "131071\n" {
 		t.Errorf("%q", out)
+	}
+}
+
+func TestAsManyArgumentsAsBubblewrapTakesArrive(t *testing.T) {
+	argv := []string{"sh", "-c", `echo $#`, "sh"}
+	spec, err := lent(Spec{Argv: argv}).complete(os.Geteuid(), os.Getegid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := engineFor(t).plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := maxWords - (1 + len(l.line) + len(l.argv) + len(l.options))
+	spec.Argv = append(argv, make([]string, more)...)
+	if exit, out := run(t, spec); exit.Code != 0 || out != strconv.Itoa(more)+"\n" {
+		t.Errorf("%+v %q, not %d", exit, out, more)
 	}
 }
 

@@ -37,44 +37,44 @@ type streams struct {
 // pipe takes both outputs, so that their order is kept.
 func openStreams(cmd *exec.Cmd, together bool) (*streams, error) {
 	s := &streams{fed: make(chan error, 1), copied: make(chan error, 2), grace: streamGrace}
-	in, err := s.pipe()
+	err := s.openInput(cmd)
+	if err == nil {
+		cmd.Stdout, err = s.openOutput()
+	}
+	cmd.Stderr = cmd.Stdout
+	if err == nil && !together {
+		cmd.Stderr, err = s.openOutput()
+	}
 	if err != nil {
+		s.closeInner()
+		s.closeOuter()
 		return nil, err
 	}
-	s.stdin, s.inner = in.w, append(s.inner, in.r)
-	cmd.Stdin = in.r
-	out, err := s.pipe()
-	if err != nil {
-		return nil, err
-	}
-	s.output, s.inner = append(s.output, out.r), append(s.inner, out.w)
-	cmd.Stdout, cmd.Stderr = out.w, out.w
-	if together {
-		return s, nil
-	}
-	if out, err = s.pipe(); err != nil {
-		return nil, err
-	}
-	s.output, s.inner = append(s.output, out.r), append(s.inner, out.w)
-	cmd.Stderr = out.w
 	return s, nil
 }
 
-type pipe struct{ r, w *os.File }
-
-// pipe makes one pipe, or closes what was made before.
-func (s *streams) pipe() (p pipe, err error) {
-	if p.r, p.w, err = os.Pipe(); err != nil {
-		s.closeInner()
-		s.closeOuter()
+func (s *streams) openInput(cmd *exec.Cmd) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
 	}
-	return p, err
+	s.stdin, s.inner, cmd.Stdin = w, append(s.inner, r), r
+	return nil
+}
+
+func (s *streams) openOutput() (io.Writer, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.output, s.inner = append(s.output, r), append(s.inner, w)
+	return w, nil
 }
 
 func (s *streams) closeInner() { closeAll(s.inner) }
 
 func (s *streams) closeOuter() {
-	_ = s.stdin.Close() // nil is an error, and no harm
+	_ = s.stdin.Close() // of a nil file this is an error, and no harm
 	closeAll(s.output)
 }
 
@@ -165,12 +165,12 @@ type firstWords struct {
 	kept []byte
 }
 
-const maxWords = 2048 // bytes
+const maxKept = 2048 // bytes
 
 func (f *firstWords) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept = append(f.kept, p[:min(len(p), maxWords-len(f.kept))]...)
+	f.kept = append(f.kept, p[:min(len(p), maxKept-len(f.kept))]...)
 	return len(p), nil
 }
 
