@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +24,7 @@ const (
 )
 
 // act carries out what was chosen: each place on its own, each item alone.
-func (r *run) act() {
+func (r *run) act(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
 	for _, p := range r.places {
@@ -34,7 +33,7 @@ func (r *run) act() {
 		}
 		group.Go(func() error {
 			for _, v := range p.chosen {
-				result, detail := r.reclaim(p, v)
+				result, detail := r.reclaim(ctx, p, v)
 				r.settle(p, v, result, detail)
 			}
 			return nil
@@ -46,7 +45,7 @@ func (r *run) act() {
 // over says why nothing new may be begun; empty: it may.
 func (r *run) over() string {
 	switch {
-	case r.stop.Err() != nil:
+	case r.stopped():
 		return overStop
 	case r.Clock.Now().Sub(r.started) >= r.RunDeadline:
 		return overDeadline
@@ -55,7 +54,7 @@ func (r *run) over() string {
 }
 
 // reclaim is one attempt: read it again, judge it again, ask once, read once.
-func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail string) {
+func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result ActionResult, detail string) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			result, detail = Failed, fmt.Sprintf("the backend panicked: %v", cause)
@@ -64,7 +63,7 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
-	facts, err := r.read(p, v.Key)
+	facts, err := r.read(ctx, p, v.Key)
 	switch {
 	case errors.Is(err, backend.ErrNotFound) && v.Attempts > 0:
 		return Reclaimed, ""
@@ -79,8 +78,8 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
-	asked := r.ask(p, facts.Subjects[0])
-	_, err = r.read(p, v.Key)
+	asked := r.ask(ctx, p, facts.Subjects[0])
+	_, err = r.read(ctx, p, v.Key)
 	switch {
 	case errors.Is(err, backend.ErrNotFound):
 		return Reclaimed, ""
@@ -91,19 +90,19 @@ func (r *run) reclaim(p *place, v verdict.Verdict) (result ActionResult, detail 
 }
 
 // read is fresh within its time.
-func (r *run) read(p *place, key verdict.Key) (verdict.Facts, error) {
+func (r *run) read(ctx context.Context, p *place, key verdict.Key) (verdict.Facts, error) {
 	timeout := r.CallTimeout
 	if key.Leftover {
 		timeout = r.ListTimeout
 	}
-	ctx, cancel := context.WithTimeout(r.calls, timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return r.fresh(ctx, p, key)
 }
 
 // ask asks the backend for the subject's end.
-func (r *run) ask(p *place, s verdict.Subject) error {
-	ctx, cancel := context.WithTimeout(r.calls, r.CallTimeout)
+func (r *run) ask(ctx context.Context, p *place, s verdict.Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
 	defer cancel()
 	if s.Sandbox != nil {
 		return p.Backend.Destroy(ctx, s.Sandbox.Ref)
@@ -158,16 +157,16 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 	p.actions = append(p.actions, Action{
 		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
 	})
-	level := slog.LevelInfo
+	log := r.Log.Info
 	if result == Postponed {
-		level = slog.LevelDebug
+		log = r.Log.Debug
 	}
-	r.Log.Log(r.stop, level, string(result), "connection", p.Name, "handle", v.Handle, "reason", v.Reason, "attempt", attempt, "detail", detail)
+	log(string(result), "connection", p.Name, "handle", v.Handle, "reason", v.Reason, "attempt", attempt, "detail", detail)
 }
 
 // confirm reads by id what was asked to go before this run and is not listed
 // any more. Only then is it reclaimed.
-func (r *run) confirm() {
+func (r *run) confirm(ctx context.Context) {
 	for _, p := range r.places {
 		if p.look.Nothing {
 			continue
@@ -176,20 +175,20 @@ func (r *run) confirm() {
 			if r.over() != "" {
 				return
 			}
-			if r.isGone(p, key) {
+			if r.isGone(ctx, p, key) {
 				r.settle(p, verdict.Verdict{Key: key, Reason: p.marks[key].Reason}, Reclaimed, "confirmed")
 			}
 		}
 	}
 }
 
-func (r *run) isGone(p *place, key verdict.Key) (gone bool) {
+func (r *run) isGone(ctx context.Context, p *place, key verdict.Key) (gone bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.Log.Error("the backend panicked", "connection", p.Name, "handle", key.Handle, "cause", cause)
 			gone = false
 		}
 	}()
-	_, err := r.read(p, key)
+	_, err := r.read(ctx, p, key)
 	return errors.Is(err, backend.ErrNotFound)
 }

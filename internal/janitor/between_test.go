@@ -167,3 +167,23 @@ func TestFreshReadThatFailsIsNoDestroy(t *testing.T) {
 		t.Errorf("asked %q, exit %d", l.asked, result.Exit)
 	}
 }
+
+func TestAnotherLifeUnderTheSameHandleIsNotDestroyed(t *testing.T) {
+	l := newLab(dead("dead"))
+	opts := enforcing(l)
+	opts.Connections[0].Backend = reborn{l}
+	result := sweep(t, opts)
+	expect(t, "said", said(result), []string{"dead failed"})
+	if len(l.asked) > 0 {
+		t.Errorf("asked %q", l.asked)
+	}
+}
+
+// reborn answers reads with the next life of the handle, against its promise.
+type reborn struct{ *lab }
+
+func (r reborn) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	b, err := r.lab.Get(ctx, ref)
+	b.Incarnation = "2"
+	return b, err
+}

@@ -84,7 +84,7 @@ func same(a, b Document) bool {
 
 // saveIntents remembers, before anything is asked, all that will be asked. A
 // crash then leaves what the next run reads again.
-func (r *run) saveIntents() error {
+func (r *run) saveIntents(ctx context.Context) error {
 	chosen := 0
 	for _, p := range r.places {
 		for _, v := range p.chosen {
@@ -95,14 +95,14 @@ func (r *run) saveIntents() error {
 	if chosen == 0 {
 		return nil
 	}
-	return r.save(r.calls, r.remember())
+	return r.save(ctx, r.remember())
 }
 
 // saveOutcomes remembers what came of it, and gives the document back.
-func (r *run) saveOutcomes() error {
+func (r *run) saveOutcomes(ctx context.Context) error {
 	document := r.remember()
 	document.Run = Run{}
-	if err := r.save(context.WithoutCancel(r.stop), document); err != nil {
+	if err := r.save(ctx, document); err != nil {
 		return fmt.Errorf("save the outcomes: %w", err)
 	}
 	return nil

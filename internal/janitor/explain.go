@@ -28,8 +28,7 @@ var ErrNoSuchThing = errors.New("no such sandbox or leftover")
 // Explain reads one sandbox or leftover of the named connection afresh and
 // judges it. It changes nothing.
 func Explain(ctx context.Context, opts Options, connection, handle string) (Explanation, error) {
-	r, done := begin(ctx, opts)
-	defer done()
+	r := begin(ctx, opts)
 	p, err := r.named(connection)
 	if err != nil {
 		return Explanation{}, err
@@ -105,8 +104,7 @@ func (p *place) unlisted(r *run) verdict.Facts {
 // under handle at the named connection. It answers ErrNoSuchThing when nothing
 // is remembered under that handle, and ErrBusy while a run holds the document.
 func Retry(ctx context.Context, opts Options, connection, handle string) error {
-	r, done := begin(ctx, opts)
-	defer done()
+	r := begin(ctx, opts)
 	p, err := r.named(connection)
 	if err != nil {
 		return err

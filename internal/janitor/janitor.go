@@ -24,8 +24,7 @@ type run struct {
 
 	id      string
 	started time.Time
-	stop    context.Context // ends when nothing new may be begun
-	calls   context.Context // outlives stop by StopGrace, for what is in flight
+	stopped func() bool // nothing new may be begun
 
 	document Document
 	version  Version
@@ -51,8 +50,7 @@ type place struct {
 // Plan looks at every connection and decides. It changes nothing, not even the
 // document, and another's live run does not stand in its way.
 func Plan(ctx context.Context, opts Options) (Result, error) {
-	r, done := begin(ctx, opts)
-	defer done()
+	r := begin(ctx, opts)
 	if err := r.load(ctx); err != nil {
 		return Result{}, err
 	}
@@ -65,8 +63,7 @@ func Plan(ctx context.Context, opts Options) (Result, error) {
 // Result. When ctx ends, nothing new is begun, calls in flight get StopGrace,
 // and the outcomes are saved.
 func Sweep(ctx context.Context, opts Options) (Result, error) {
-	r, done := begin(ctx, opts)
-	defer done()
+	r := begin(ctx, opts)
 	holder, err := r.claim(ctx)
 	if err != nil {
 		return Result{}, err
@@ -76,14 +73,16 @@ func Sweep(ctx context.Context, opts Options) (Result, error) {
 	}
 	r.decide(ctx)
 	r.choose()
-	unsaved := r.saveIntents()
+	calls, done := r.outlive(ctx)
+	defer done()
+	unsaved := r.saveIntents(calls)
 	if unsaved == nil {
-		r.act()
+		r.act(calls)
 	} else {
 		r.postponeAll("the intents could not be saved: " + unsaved.Error())
 	}
-	r.confirm()
-	if err := r.saveOutcomes(); err != nil {
+	r.confirm(calls)
+	if err := r.saveOutcomes(context.WithoutCancel(ctx)); err != nil {
 		r.withdraw()
 		unsaved = errors.Join(unsaved, err)
 	}
@@ -96,22 +95,25 @@ func Sweep(ctx context.Context, opts Options) (Result, error) {
 	return result, nil
 }
 
-func begin(ctx context.Context, opts Options) (*run, func()) {
-	opts = opts.withDefaults()
-	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(opts.StopGrace, cancel) })
+func begin(ctx context.Context, opts Options) *run {
 	r := &run{
-		Options: opts,
+		Options: opts.withDefaults(),
 		id:      rand.Text(),
 		started: opts.Clock.Now(),
-		stop:    ctx,
-		calls:   calls,
+		stopped: func() bool { return ctx.Err() != nil },
 	}
 	r.Log = r.Log.With("run", r.id)
 	for _, c := range opts.Connections {
 		r.places = append(r.places, &place{Connection: c})
 	}
-	return r, func() { unhook(); cancel() }
+	return r
+}
+
+// outlive returns a context for calls in flight: it ends StopGrace after ctx.
+func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(r.StopGrace, cancel) })
+	return calls, func() { unhook(); cancel() }
 }
 
 // decide looks at every place, each on its own, and judges what was seen.

@@ -156,10 +156,16 @@ func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Fac
 	facts.Now, facts.LastLook = r.Clock.Now(), later(p.facts.Now, p.known.LastLook)
 	facts.ClockDoubt = clockDoubt(p)
 	facts.Subjects = []verdict.Subject{{Sandbox: &box}}
-	if err == nil && box.State == sandbox.Ended {
-		err = backend.ErrNotFound
+	switch {
+	case err != nil:
+		return facts, err
+	case box.Ref != key.Ref:
+		return facts, fmt.Errorf("%w: %s %s was asked for, and %s %s answered",
+			backend.ErrConflict, key.Handle, key.Incarnation, box.Handle, box.Incarnation)
+	case box.State == sandbox.Ended:
+		return facts, backend.ErrNotFound
 	}
-	return facts, err
+	return facts, nil
 }
 
 // freshLeftover looks again at everything: whether a leftover is used shows

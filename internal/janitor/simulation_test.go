@@ -89,12 +89,11 @@ func simulate(seed uint64, cfg rules, steps int) *world {
 }
 
 func (w *world) badTimes(until int) {
-	gross := false
-	for w.steps < until && len(w.damage) == 0 {
+	for gross := false; w.steps < until && len(w.damage) == 0; {
 		switch {
 		case len(w.views) == 0:
 			if gross { // the clock is set right
-				w.skew, gross = 0, false
+				w.skew = 0
 				w.jumps++
 			}
 			w.between()

@@ -70,7 +70,7 @@ func (r *run) result() Result {
 		RunID:   r.id,
 		Started: r.started,
 		Ended:   r.Clock.Now(),
-		Stopped: r.stop.Err() != nil,
+		Stopped: r.stopped(),
 	}
 	for _, p := range r.places {
 		result.Connections = append(result.Connections, p.result())

@@ -154,7 +154,7 @@ func (v Verdict) age(grace time.Duration, facts *Facts, policy Policy) Verdict {
 		v.Outcome = Quarantined
 	case restart != "":
 		v.Outcome, v.Doubt, v.Ripe = Suspected, restart, later(v.Ripe, facts.Now)
-	case facts.Now.Before(v.Ripe), !v.Dated && !(agreed && mark.Looks > 0):
+	case facts.Now.Before(v.Ripe), !v.Dated && (!agreed || mark.Looks == 0):
 		v.Outcome = Suspected
 	case facts.Now.Before(mark.Next):
 		v.Outcome, v.Ripe = BackingOff, mark.Next
