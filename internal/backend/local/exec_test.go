@@ -98,13 +98,16 @@ func TestWhileItsCommandIsStoppedASandboxIsStoppingAndRefusesOthers(t *testing.T
 
 func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
 	h := realHost(t)
-	req := backend.NewRequest(sandbox.Spec{Lifetime: time.Second}, nil, h.clock.Now())
-	req.ExpiresAt = h.clock.Now().Add(time.Second)
-	made := createFrom(t, h, req)
+	made := create(t, h, nil)
+	const left = 2 * time.Second
+	must(t, h.edit(t.Context(), "shorten", "shorten", made.Ref, func(rec *record) error {
+		rec.ExpiresAt = h.clock.Now().Add(left)
+		return nil
+	}))
 	got, err := h.Exec(t.Context(), made.Ref, sleeper)
 	must(t, err)
-	if !got.TimedOut || !got.Terminated || got.AppliedTimeout > time.Second || got.ExitCode != -1 {
-		t.Errorf("the command ended as %+v; want a timeout of at most 1s that was the end", got)
+	if !got.TimedOut || !got.Terminated || got.AppliedTimeout > left || got.ExitCode != -1 {
+		t.Errorf("the command ended as %+v; want a timeout of at most %s that was the end", got, left)
 	}
 }
 

@@ -142,7 +142,7 @@ func (d folder) read(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var is unix.Stat_t
 	err = unix.Fstat(fd, &is)
 	switch {
