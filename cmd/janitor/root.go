@@ -70,14 +70,12 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
-		Args:              cobra.NoArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", os.Getenv("JANITOR_CONFIG"), "configuration `FILE`; without it, name places by URI")
 	flags.StringArrayVar(&a.connections, "connection", nil, "only the connection `NAME` of the configuration; may be repeated")
 	flags.StringVar(&a.mode, "mode", "", "report or enforce; the weaker of the `MODE`s of flag, file and rule wins")
-	flags.StringVar(&a.state, "state", "", "what is remembered: file:///ABSOLUTE/DIRECTORY or none (`URI`)")
+	flags.StringVar(&a.state, "state", "", "where suspects are remembered: file:///DIRECTORY or none (`URI`); else as configured, else the user's state directory")
 	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of the report: table or json")
 	flags.StringVar(&a.logLevel, "log-level", "info", "`LEVEL` of the log on standard error: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })

@@ -219,15 +219,15 @@ func TestWhatOthersCouldHavePlantedIsRefused(t *testing.T) {
 }
 
 func TestStateOfAnotherUserIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
-	}
-	directory := t.TempDir()
-	if err := os.Chown(directory, 65534, 65534); err != nil {
-		t.Fatal(err)
+	directory, owner := "/usr", 0
+	if os.Geteuid() == 0 {
+		directory, owner = t.TempDir(), 65534
+		if err := os.Chown(directory, owner, owner); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, _ := open(directory)
-	if _, _, err := s.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "belongs to uid 65534") {
+	if _, _, err := s.Load(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("belongs to uid %d", owner)) {
 		t.Errorf("load: %v", err)
 	}
 }
