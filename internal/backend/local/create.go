@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -83,6 +84,8 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 		return record{}, fmt.Errorf("%w: the mark is missing", backend.ErrInvalid)
 	case !req.ExpiresAt.After(now):
 		return record{}, fmt.Errorf("%w: its end, %s, is not in the future", backend.ErrInvalid, req.ExpiresAt)
+	case req.ExpiresAt.Sub(now) > lifetimeMax+time.Second: // the lifetime may have begun a moment ago
+		return record{}, fmt.Errorf("%w: its end, %s, is more than %s away", backend.ErrInvalid, req.ExpiresAt, lifetimeMax)
 	}
 	rec := record{
 		Schema:      schema,

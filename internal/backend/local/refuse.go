@@ -114,8 +114,15 @@ func checkWorkdir(dir string) error {
 	return nil
 }
 
+// maxVariable is the longest variable that Linux passes to a program, in bytes,
+// without its NUL (MAX_ARG_STRLEN).
+const maxVariable = 128<<10 - 1
+
 func checkEnv(env map[string]string) error {
 	for key, value := range env {
+		if len(key)+len("=")+len(value) > maxVariable {
+			return fmt.Errorf("%q is longer than the %d bytes that Linux passes to a program; write it to a file instead", key, maxVariable)
+		}
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
 			return fmt.Errorf("%q is not an environment variable: a name has no = and neither part a NUL byte", key)
 		}

@@ -36,6 +36,7 @@ func TestWhatCannotBeEnforcedIsRefusedWithTheReason(t *testing.T) {
 		"a registry image":   {sandbox.Spec{Image: "python:3.12"}, "image", "registry"},
 		"a relative image":   {sandbox.Spec{Image: "./rootfs"}, "image", "absolute path"},
 		"an odd variable":    {sandbox.Spec{Env: map[string]string{"A=B": "c"}}, "env", "no ="},
+		"a huge variable":    {sandbox.Spec{Env: map[string]string{"A": strings.Repeat("x", 128<<10-2)}}, "env", "longer than"},
 		"a NUL byte":         {sandbox.Spec{Env: map[string]string{"A": "\x00"}}, "env", "NUL"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,6 +95,7 @@ func TestBadRequestMakesNothing(t *testing.T) {
 		"a path":                           func(r *backend.Request) { r.Name = "../x" },
 		"a long name":                      func(r *backend.Request) { r.Name = strings.Repeat("x", 65) },
 		"no end":                           func(r *backend.Request) { r.ExpiresAt = time.Time{} },
+		"a distant end":                    func(r *backend.Request) { r.ExpiresAt = clk.Now().Add(lifetimeMax + time.Minute) },
 		"a past end":                       func(r *backend.Request) { r.ExpiresAt = clk.Now() },
 		"tags not UTF-8":                   func(r *backend.Request) { r.Tags["x"] = "\xff" },
 		"an environment that is not UTF-8": func(r *backend.Request) { r.Spec.Env = map[string]string{"X": "\xff"} },
