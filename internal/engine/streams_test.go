@@ -6,10 +6,15 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestHugeInputAndOutputPassWhole(t *testing.T) {
@@ -91,6 +96,60 @@ func TestStuckWriterHoldsTheCommandButNotItsEnd(t *testing.T) {
 	p.Kill()
 	if exit, err := p.Wait(); !errors.Is(err, ErrStream) || !exit.Killed {
 		t.Errorf("%+v %v", exit, err)
+	}
+}
+
+// TestOutputHandedOutsideDoesNotHoldUpTheEnd lets a command give its standard
+// output to a process that its end does not end.
+func TestOutputHandedOutsideDoesNotHoldUpTheEnd(t *testing.T) {
+	work := newWork(t)
+	dir, err := os.Open(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	// Its own path may be too long for a socket.
+	socket := &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/socket", dir.Fd()), Net: "unix"}
+	listener, err := net.ListenUnix("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := os.Chmod(socket.Name, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	p := begin(t, Spec{Argv: []string{"./probe", "smuggle", "socket"}, Work: work})
+	p.streams.grace = 50 * time.Millisecond
+	conn, err := listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	rights := make([]byte, 64)
+	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
+	if err != nil || n == 0 {
+		t.Fatalf("%d bytes of rights, %v", n, err)
+	}
+	if exit, err := p.Wait(); !errors.Is(err, ErrStream) || exit != (Exit{}) {
+		t.Errorf("%+v %v", exit, err)
+	}
+	closeRights(t, rights[:n])
+}
+
+func closeRights(t *testing.T, rights []byte) {
+	t.Helper()
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range messages {
+		fds, err := unix.ParseUnixRights(&message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
 	}
 }
 

@@ -12,11 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // newMarker returns an argument by which a command and all that it starts can
@@ -219,5 +222,36 @@ func TestKillIsIdempotentAndHarmlessAfterTheEnd(t *testing.T) {
 		}
 		p.Kill()
 		p.Kill()
+	}
+}
+
+// TestCommandOutlivesTheThreadThatAskedForIt ends a thread of this process, as
+// Go does with one that a goroutine had for itself.
+func TestCommandOutlivesTheThreadThatAskedForIt(t *testing.T) {
+	type start struct {
+		process *Process
+		err     error
+		thread  int
+	}
+	stdin, hold := io.Pipe()
+	spec := lent(Spec{Argv: shell("read line; exit 6"), Stdin: stdin})
+	e, started := engineFor(t), make(chan start)
+	go func() {
+		runtime.LockOSThread() // and never unlock it
+		p, err := e.Start(spec)
+		started <- start{p, err, unix.Gettid()}
+	}()
+	s := <-started
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	for exists(fmt.Sprintf("/proc/self/task/%d", s.thread)) {
+		time.Sleep(time.Millisecond) // nobody tells when a thread is gone
+	}
+	if _, err := io.WriteString(hold, "line\n"); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := s.process.Wait(); err != nil || exit != (Exit{Code: 6}) {
+		t.Errorf("%+v %v", exit, err)
 	}
 }

@@ -34,6 +34,7 @@ var attacks = map[string]func(args []string) error{
 	"mounts":      strongMount,
 	"count":       foreignProcess,
 	"call":        call,
+	"smuggle":     smuggle,
 	"tree":        tree,
 	"linger":      linger,
 }

@@ -64,3 +64,14 @@ func socket(args []string) error {
 	_, _, errno := syscall.RawSyscall(syscall.SYS_SOCKET, uintptr(family), syscall.SOCK_STREAM, 0)
 	return outcome(errno)
 }
+
+// smuggle hands standard output to whoever listens at a socket.
+func smuggle(args []string) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: args[0], Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, _, err = conn.WriteMsgUnix([]byte("x"), syscall.UnixRights(1), nil)
+	return err
+}
