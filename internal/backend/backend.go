@@ -41,7 +41,8 @@ type Backend interface {
 	// a vendor's own retries, several.
 	Find(ctx context.Context, mark string) ([]sandbox.Sandbox, error)
 	// Create makes one whole sandbox or nothing; name, tags and mark travel in
-	// the create call. ErrUnknownOutcome: something may exist under the mark.
+	// the create call. ErrUnknownOutcome: something may exist under the mark; any
+	// other error, ErrUnavailable too, says that nothing was made.
 	// Its only caller is the function Create of this package.
 	Create(context.Context, Request) (sandbox.Sandbox, error)
 	// SetTags replaces the whole set. Its only caller is EditTags.
