@@ -99,6 +99,9 @@ var (
 	// ErrUnavailable: this host, as it is set up, cannot isolate a command. The
 	// text says what to do.
 	ErrUnavailable = errors.New("commands cannot be isolated on this host")
+	// ErrExhausted: the host has no descriptor, process or memory left for one
+	// more command; it may work later.
+	ErrExhausted = errors.New("the host has no room for another command")
 	// ErrNotRun: bubblewrap could not set the room up or execute Argv[0]; the
 	// command never ran. The text holds bubblewrap's own words.
 	ErrNotRun = errors.New("the command was not run")

@@ -100,16 +100,22 @@ func TestRemedies(t *testing.T) {
 }
 
 func TestStartErrorsSayWhatToDo(t *testing.T) {
-	for errno, want := range map[syscall.Errno]string{
-		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EAGAIN: "ulimit -u", syscall.ENOMEM: "fewer commands",
-		syscall.E2BIG: "standard input", syscall.EPERM: "namespaces",
+	for _, c := range []struct {
+		errno syscall.Errno
+		class error
+		words string
+	}{
+		{syscall.EMFILE, ErrExhausted, "ulimit -n"},
+		{syscall.ENFILE, ErrExhausted, "ulimit -n"},
+		{syscall.EAGAIN, ErrExhausted, "ulimit -u"},
+		{syscall.ENOMEM, ErrExhausted, "fewer commands"},
+		{syscall.E2BIG, ErrInvalid, "standard input"},
+		{syscall.EPERM, ErrUnavailable, "namespaces"},
+		{syscall.ENOSPC, ErrUnavailable, "namespaces"},
 	} {
-		err := explainStart(&os.PathError{Op: "fork/exec", Path: "bwrap", Err: errno})
-		if !strings.Contains(err.Error(), want) || !errors.Is(err, errno) {
-			t.Errorf("%v: %v", errno, err)
-		}
-		if errors.Is(err, ErrInvalid) == errors.Is(err, ErrUnavailable) {
-			t.Errorf("%v is of both classes, or of none", err)
+		err := explainStart(&os.PathError{Op: "fork/exec", Path: "bwrap", Err: c.errno})
+		if !strings.Contains(err.Error(), c.words) || !errors.Is(err, c.errno) || !errors.Is(err, c.class) {
+			t.Errorf("%v: %v", c.errno, err)
 		}
 	}
 }

@@ -47,9 +47,9 @@ func (e *Engine) Preflight(ctx context.Context) error {
 func explainStart(err error) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fmt.Errorf("%w: start bubblewrap: %w; run fewer commands at once, or raise the limit (ulimit -n)", ErrUnavailable, err)
+		return fmt.Errorf("%w: start bubblewrap: %w; run fewer commands at once, or raise the limit (ulimit -n)", ErrExhausted, err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
-		return fmt.Errorf("%w: start bubblewrap: %w; run fewer commands at once, or raise the limit of processes (ulimit -u)", ErrUnavailable, err)
+		return fmt.Errorf("%w: start bubblewrap: %w; run fewer commands at once, or raise the limit of processes (ulimit -u)", ErrExhausted, err)
 	case errors.Is(err, syscall.E2BIG):
 		return fmt.Errorf("%w: start bubblewrap: %w; pass less on the command line: use standard input or a file", ErrInvalid, err)
 	}

@@ -175,7 +175,7 @@ func TestFullDescriptorTableIsAnErrorAndLeaksNothing(t *testing.T) {
 			if exit, err := p.Wait(); err != nil || exit.Code != 0 {
 				t.Errorf("room for %d: %+v %v", room, exit, err)
 			}
-		} else if failed++; !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ulimit -n") {
+		} else if failed++; !errors.Is(err, ErrExhausted) || !strings.Contains(err.Error(), "ulimit -n") {
 			t.Errorf("room for %d: %v", room, err)
 		}
 		after := descriptors(t)
