@@ -11,5 +11,5 @@ TF_ACC=1
 TF_ACC_TERRAFORM_PATH=$(scripts/terraform.sh)
 TF_ACC_PROVIDER_HOST=$(scripts/provider-host.sh "$TF_ACC_TERRAFORM_PATH")
 export TF_ACC TF_ACC_TERRAFORM_PATH TF_ACC_PROVIDER_HOST
-"$TF_ACC_TERRAFORM_PATH" version
+"$TF_ACC_TERRAFORM_PATH" version >&2
 exec "$@"

@@ -11,7 +11,7 @@ clone=$(mktemp -d)
 trap 'rm -rf "$log" "$clone"' EXIT
 status=0
 
-.cache/bin/gotest -figures -- -tags figures -run '^TestFigure' -count=1 -p 1 ./... || status=1
+scripts/acceptance.sh .cache/bin/gotest -figures -- -tags figures -run '^TestFigure' -count=1 -p 1 ./... || status=1
 
 # timed NAME LIMIT COMMAND... prints how many seconds COMMAND took.
 timed() {
