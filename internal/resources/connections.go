@@ -170,7 +170,7 @@ func advise(err error) string {
 	case errors.Is(err, backend.ErrUnavailable):
 		return "Nothing was concluded from this. The backend may answer later: run again."
 	case errors.Is(err, context.DeadlineExceeded):
-		return "The time allowed by the timeouts block ran out. Raise it, or run again."
+		return "The time allowed by timeouts ran out. Raise it, or run again."
 	}
 	return ""
 }

@@ -36,12 +36,17 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	defer cancel()
 
 	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan}
-	err := u.run(ctx, remembered, r.connections.Clock.Now())
+	attempt := fmt.Sprintf("Sandbox %s on %s was not wholly updated", u.ref.Handle, conn.Location())
+	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
+		addError(&resp.Diagnostics, attempt, err)
+		return
+	}
+	err := u.run(ctx, remembered.Due, r.connections.Clock.Now())
 	conn.Snapshot.Forget(u.ref)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &u.state)...)
 	if err != nil {
-		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not wholly updated", u.ref.Handle, conn.Location()), goneMeanwhile(err))
+		addError(&resp.Diagnostics, attempt, changedMeanwhile(err))
 		return
 	}
 	remembered.Due, remembered.Imported = nothingDue, false
@@ -55,14 +60,11 @@ type update struct {
 	state, plan instanceModel
 }
 
-func (u *update) run(ctx context.Context, remembered memory, now time.Time) error {
-	if _, err := u.conn.Witness(ctx, remembered.Identity); err != nil {
+func (u *update) run(ctx context.Context, due due, now time.Time) error {
+	if err := u.setNetwork(ctx, due); err != nil {
 		return err
 	}
-	if err := u.setNetwork(ctx, remembered.Due); err != nil {
-		return err
-	}
-	if u.renewing(remembered.Due, now) {
+	if u.renewing(due, now) {
 		if err := u.renew(ctx, now); err != nil {
 			return err
 		}
@@ -138,10 +140,14 @@ func (u *update) writeTags(ctx context.Context) error {
 	return nil
 }
 
-// goneMeanwhile explains a not-found of an update: the plan saw the sandbox.
-func goneMeanwhile(err error) error {
-	if errors.Is(err, backend.ErrNotFound) {
+// changedMeanwhile explains what an update runs into when the sandbox is not any
+// more what the plan saw.
+func changedMeanwhile(err error) error {
+	switch {
+	case errors.Is(err, backend.ErrNotFound):
 		return fmt.Errorf("the sandbox ended after the plan was made: %w. Plan again", err)
+	case errors.Is(err, backend.ErrConflict):
+		return fmt.Errorf("the sandbox changed after the plan was made: %w. Plan again", err)
 	}
 	return err
 }
