@@ -5,11 +5,8 @@ package janitor
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -116,77 +113,6 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 
 func (v *view) witnessBox(s *site, b *box) witness {
 	return witness{box: b.reply(), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
-}
-
-// error is the most by which a janitor may misjudge the time at a place.
-func (s *site) error() time.Duration {
-	if s.remote {
-		return simExpired/2 + time.Second
-	}
-	return clockError
-}
-
-// The truth about one thing.
-
-func (v *view) keepsLeft(s *site, l sandbox.Leftover) string {
-	switch {
-	case l.Problem != "":
-		return "it cannot be judged"
-	case l.InUse || v.used[s.name][l.Path]:
-		return "it is used"
-	case v.now.Add(s.error()).Before(l.ChangedAt.Add(simOrphan)):
-		return "it is too young"
-	}
-	return ""
-}
-
-// keepsBox says why a sandbox must stand at a moment; empty: it is dead.
-func (w *world) keepsBox(s *site, b *box, at time.Time) string {
-	switch {
-	case b.Problem != "" || b.untold:
-		return "it cannot be read"
-	case protectedBox(s, b, at):
-		return "it is protected"
-	case b.Tags[airflow.TagSandbox] == "" && b.Tags[sandbox.TagTeardownAt] == "":
-		return "it is foreign"
-	}
-	teardown, asked := unix(b.Tags[sandbox.TagTeardownAt])
-	stuck := b.State == sandbox.Stopping || b.State == sandbox.Failed
-	switch {
-	case asked && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):
-		return ""
-	case !asked && stuck && at.After(b.StateSince.Add(simFailed)):
-		return ""
-	}
-	tag, recorded := b.Tags[airflow.TagExpiresAt]
-	end, readable := unix(tag)
-	if b.ServerEnds.After(end) {
-		end = b.ServerEnds
-	}
-	if b.CreatedAt.IsZero() || end.IsZero() || recorded && !readable || at.Before(end.Add(simExpired)) {
-		return "it is not past its end"
-	}
-	return ""
-}
-
-func protectedBox(s *site, b *box, at time.Time) bool {
-	switch tag := b.Tags[sandbox.TagProtect]; tag {
-	case "", "false":
-	default:
-		if until, timed := unix(tag); !timed || at.Before(until) {
-			return true
-		}
-	}
-	return strings.HasPrefix(b.Tags[airflow.TagOwner], "keep/") || b.Tags["team"] == "research" ||
-		s.name == "remote" && b.Handle == "box-03"
-}
-
-func unix(value string) (time.Time, bool) {
-	seconds, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return time.Time{}, false
-	}
-	return time.Unix(seconds, 0), true
 }
 
 // checkAsk watches one destroy or removal as it happens.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
-	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -163,65 +162,6 @@ func TestSlowDestroyIsConfirmedByTheNextRunAndSaidOnce(t *testing.T) {
 
 var errStays = errors.New("permission denied")
 
-func TestFiveAttemptsThenAPersonAndRetry(t *testing.T) {
-	l := newLab(dead("stuck"))
-	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
-	opts := enforcing(l)
-	for range 30 {
-		sweep(t, opts)
-		opts.advance(time.Hour)
-	}
-	if len(l.asked) != 5 {
-		t.Errorf("asked %d times", len(l.asked))
-	}
-	result := sweep(t, opts)
-	c := result.Connections[0]
-	if v := c.Verdicts[0]; v.Outcome != verdict.Quarantined || v.Attempts != 5 || v.Error != "permission denied" {
-		t.Errorf("judged %+v", v)
-	}
-	if c.Counts.NeedsYou != 1 || result.Exit != ExitPartial {
-		t.Errorf("counted %+v, exit %d", c.Counts, result.Exit)
-	}
-
-	l.onDestroy = nil
-	if err := Retry(t.Context(), opts, "a", "stuck"); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "after retry", said(sweep(t, opts)), []string{"stuck reclaimed"})
-	if err := Retry(t.Context(), opts, "a", "nothing"); !errors.Is(err, ErrNoSuchThing) {
-		t.Errorf("retry of nothing: %v", err)
-	}
-}
-
-func TestRetryWaitsForTheRunThatHoldsTheDocument(t *testing.T) {
-	opts := enforcing(newLab())
-	opts.Store = refusing{}
-	if err := Retry(t.Context(), opts, "a", "x"); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestWaitBetweenAttemptsDoubles(t *testing.T) {
-	l := newLab(dead("stuck"))
-	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
-	opts := enforcing(l)
-	var waits []time.Duration
-	last := noon
-	for range 400 {
-		before := len(l.asked)
-		sweep(t, opts)
-		if now := opts.Clock.Now(); len(l.asked) > before && before > 0 {
-			waits = append(waits, now.Sub(last))
-			last = now
-		}
-		opts.advance(time.Minute)
-	}
-	want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute}
-	if len(waits) != 4 || waits[0] != want[0] || waits[1] != want[1] || waits[2] != want[2] || waits[3] != want[3] {
-		t.Errorf("waited %v", waits)
-	}
-}
-
 func TestUnknownOutcomeIsSettledByReading(t *testing.T) {
 	l := newLab(dead("lost"))
 	l.onDestroy = func(_ context.Context, ref sandbox.Ref) error {
@@ -299,62 +239,6 @@ func TestHangingConnectionIsLeftAtItsTimeout(t *testing.T) {
 			t.Error("a look that hung is complete")
 		}
 	})
-}
-
-func TestStopBeginsNothingNewAndSavesTheState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		l := newLab(dead("first"), dead("second"))
-		l.onDestroy = func(call context.Context, _ sandbox.Ref) error {
-			stop()
-			synctest.Wait()
-			if call.Err() != nil {
-				t.Error("the call in flight got no grace")
-			}
-			return nil
-		}
-		opts := enforcing(l)
-		result, err := Sweep(ctx, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expect(t, "said", said(result), []string{"first reclaimed", "second postponed"})
-		if !result.Stopped || result.Exit != ExitPartial || result.Unsaved != "" {
-			t.Errorf("stopped %t, exit %d, unsaved %q", result.Stopped, result.Exit, result.Unsaved)
-		}
-		l.onDestroy = nil
-		expect(t, "the next run", said(sweep(t, opts)), []string{"second reclaimed"})
-	})
-}
-
-func TestCallInFlightEndsWithTheGraceOfAStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		l := newLab(dead("hangs"))
-		l.onDestroy = func(call context.Context, _ sandbox.Ref) error {
-			stop()
-			<-call.Done()
-			return call.Err()
-		}
-		opts := enforcing(l)
-		began := clock.System().Now()
-		result, err := Sweep(ctx, opts)
-		if took := clock.System().Now().Sub(began); err != nil || took != DefaultStopGrace {
-			t.Errorf("took %s, error %v", took, err)
-		}
-		expect(t, "said", said(result), []string{"hangs failed"})
-	})
-}
-
-func TestNothingBeginsAfterTheDeadline(t *testing.T) {
-	l := newLab(dead("first"), dead("second"))
-	opts := enforcing(l)
-	l.onDestroy = func(context.Context, sandbox.Ref) error { opts.advance(11 * time.Minute); return nil }
-	result := sweep(t, opts)
-	expect(t, "said", said(result), []string{"first reclaimed", "second postponed"})
-	if result.Exit != ExitPartial {
-		t.Errorf("exit %d", result.Exit)
-	}
 }
 
 func TestPostponedCountsAsNoAttempt(t *testing.T) {
