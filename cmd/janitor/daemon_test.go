@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 func TestHangupReloadsTheConfigurationAndKeepsTheFormerOnAMistake(t *testing.T) {
@@ -104,11 +105,19 @@ func TestDaemonReclaimsOnItsScheduleWhatDiesWhileItRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept, err := y.make()
+	if err == nil {
+		err = y.tag(kept, sandbox.TagProtect, "yes")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	y.inBubble(t, func(t *testing.T, d *daemon) {
 		time.Sleep(64 * time.Minute) // dead, and within its grace
 		y.check(t, handle, true)
-		time.Sleep(12 * time.Minute)
+		time.Sleep(60 * time.Minute)
 		y.check(t, handle, false)
+		y.check(t, kept, true)
 		if text := d.reports(t); strings.Count(text, "exit ") != 1 || !strings.Contains(text, "1 reclaimed. exit 0") {
 			t.Errorf("the one run that did something is to be reported, and no other:\n%s", text)
 		}
