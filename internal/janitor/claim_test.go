@@ -61,6 +61,30 @@ func TestDocumentHeldByALiveRunIsBusy(t *testing.T) {
 	}
 }
 
+// rival is a store that somebody else claims between a run's Load and its Save.
+type rival struct{ Store }
+
+func (r rival) Save(ctx context.Context, d Document, v Version) (Version, error) {
+	if d.Run.Host != "there" {
+		other := d
+		other.Run = Run{ID: "x", Host: "there", Until: noon.Add(time.Minute)}
+		if _, err := r.Store.Save(ctx, other, v); err != nil {
+			return "", err
+		}
+	}
+	return r.Store.Save(ctx, d, v)
+}
+
+func TestOfTwoRunsThatLoadTheSameDocumentOneIsBusy(t *testing.T) {
+	l := newLab(dead("dead"))
+	opts := enforcing(l)
+	opts.Store = rival{opts.Store}
+	result := sweep(t, opts)
+	if result.Exit != ExitBusy || result.Busy.Host != "there" || len(l.asked) > 0 {
+		t.Errorf("exit %d, busy %+v, asked %q", result.Exit, result.Busy, l.asked)
+	}
+}
+
 func TestRunGivesTheDocumentBack(t *testing.T) {
 	opts := enforcing(newLab(dead("dead")))
 	sweep(t, opts)

@@ -90,20 +90,16 @@ const (
 type Action struct {
 	verdict.Key
 
-	Reason  verdict.Reason   `json:"reason"`
-	Result  ActionResult     `json:"result"`
-	At      time.Time        `json:"at"`
-	Attempt int              `json:"attempt,omitempty"`
-	Detail  string           `json:"detail,omitempty"` // what a person should know
-	Verdict *verdict.Verdict `json:"-"`                // nil for a confirmation
+	Reason  verdict.Reason `json:"reason"`
+	Result  ActionResult   `json:"result"`
+	At      time.Time      `json:"at"`
+	Attempt int            `json:"attempt,omitempty"`
+	Detail  string         `json:"detail,omitempty"` // what a person should know
 }
 
 // Judged returns the verdict that led to an action of this connection, or nil:
 // a confirmation may be of something that this look did not see.
 func (c ConnectionResult) Judged(a Action) *verdict.Verdict {
-	if a.Verdict != nil {
-		return a.Verdict
-	}
 	for i := range c.Verdicts {
 		if c.Verdicts[i].Key == a.Key {
 			return &c.Verdicts[i]

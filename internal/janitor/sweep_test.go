@@ -46,6 +46,27 @@ func TestSweepReclaimsExactlyWhatIsDeadAndSaysWhy(t *testing.T) {
 	}
 }
 
+func TestEveryAttemptIsTracedToItsVerdict(t *testing.T) {
+	c := sweep(t, enforcing(newLab(dead("a"), dead("b")))).Connections[0]
+	for _, a := range c.Actions {
+		if v := c.Judged(a); v == nil || v.Handle != a.Handle || v.Reason != "expired" {
+			t.Errorf("%s was judged %+v", a.Handle, v)
+		}
+	}
+	if v := c.Judged(Action{}); v != nil {
+		t.Errorf("nothing was judged %+v", v)
+	}
+}
+
+func TestOnlyWhatWasApprovedIsAttempted(t *testing.T) {
+	l := newLab(dead("shown"), dead("later"))
+	opts := enforcing(l)
+	opts.Approved = func(connection string, key verdict.Key) bool { return connection == "a" && key.Handle == "shown" }
+	result := sweep(t, opts)
+	expect(t, "said", said(result), []string{"later postponed", "shown reclaimed"})
+	expect(t, "asked", l.asked, []string{"shown"})
+}
+
 func TestPlanChangesNothing(t *testing.T) {
 	l := newLab(dead("dead"))
 	l.leave("trash")

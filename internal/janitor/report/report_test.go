@@ -81,8 +81,8 @@ func swept() janitor.Result {
 	first, second := c.Verdicts[2], c.Verdicts[3]
 	c.Actions = []janitor.Action{
 		{Key: verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JA0"}}, Reason: "expired", Result: janitor.Reclaimed, At: noon, Detail: "absent by id, asked by an earlier run"},
-		{Key: first.Key, Reason: first.Reason, Result: janitor.Asked, At: noon, Attempt: 1, Verdict: &first},
-		{Key: second.Key, Reason: second.Reason, Result: janitor.Failed, At: noon, Attempt: 2, Verdict: &second, Detail: "unavailable: the server answers 503"},
+		{Key: first.Key, Reason: first.Reason, Result: janitor.Asked, At: noon, Attempt: 1},
+		{Key: second.Key, Reason: second.Reason, Result: janitor.Failed, At: noon, Attempt: 2, Detail: "unavailable: the server answers 503"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Spared, At: noon, Detail: "its expiry moved to 13:00"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "over the cap of one run"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Vanished, At: noon},
