@@ -55,7 +55,7 @@ func TestSecondSignalStopsAtOnceAndTheNextRunTakesItFromThere(t *testing.T) {
 	destroying()
 	b.signal(t, syscall.SIGTERM)
 	b.logs(t, "stopping")
-	b.signal(t, syscall.SIGTERM)
+	b.insist(t, syscall.SIGTERM)
 	if status := b.wait(t); status != 143 {
 		t.Errorf("exit status %d, want 143", status)
 	}

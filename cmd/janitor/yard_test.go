@@ -19,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -131,6 +132,24 @@ func (b *background) signal(t *testing.T, sig os.Signal) {
 	t.Helper()
 	if err := b.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// insist sends a signal again and again until the janitor has ended.
+func (b *background) insist(t *testing.T, sig os.Signal) {
+	t.Helper()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case line, running := <-b.lines:
+			if !running {
+				return
+			}
+			b.log.WriteString(line + "\n")
+		case <-again.C:
+			b.signal(t, sig)
+		}
 	}
 }
 
