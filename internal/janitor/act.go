@@ -78,6 +78,9 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
+	if why := r.overtaken(ctx); why != "" {
+		return Postponed, why
+	}
 	asked := r.ask(ctx, p, facts.Subjects[0])
 	_, err = r.read(ctx, p, v.Key)
 	switch {

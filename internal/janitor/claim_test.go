@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
 
@@ -82,6 +83,22 @@ func TestOfTwoRunsThatLoadTheSameDocumentOneIsBusy(t *testing.T) {
 	result := sweep(t, opts)
 	if result.Exit != ExitBusy || result.Busy.Host != "there" || len(l.asked) > 0 {
 		t.Errorf("exit %d, busy %+v, asked %q", result.Exit, result.Busy, l.asked)
+	}
+}
+
+func TestRunThatWasOvertakenAsksNothingMore(t *testing.T) {
+	l := newLab(dead("first"), dead("second"))
+	opts := enforcing(l)
+	l.onDestroy = func(context.Context, sandbox.Ref) error {
+		held(t, opts.Store, Run{ID: "x", Host: "there", Until: noon.Add(time.Hour)})
+		return nil
+	}
+	result := sweep(t, opts)
+	expect(t, "asked", l.asked, []string{"first"})
+	expect(t, "said", said(result), []string{"first asked", "second postponed"})
+	document, _, err := opts.Store.Load(t.Context())
+	if err != nil || document.Run.ID != "x" || result.Exit != ExitPartial {
+		t.Errorf("the other's claim is %+v, exit %d, error %v", document.Run, result.Exit, err)
 	}
 }
 
@@ -192,7 +209,7 @@ func TestWhatASavedDocumentHoldsComesBack(t *testing.T) {
 		t.Error(diff)
 	}
 	scope := back.Scopes["lab:1"]
-	if !scope.LastComplete.Equal(noon) || scope.LastCount != 1 || len(scope.Marks) != 2 {
+	if !scope.LastComplete.Equal(noon) || scope.LastCount != 0 || len(scope.Marks) != 2 {
 		t.Errorf("remembered %+v", scope)
 	}
 }

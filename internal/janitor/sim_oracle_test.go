@@ -129,8 +129,11 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 		v.harm(1, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
 	}
 	mark := v.store.Scopes["sim:"+s.name].Marks[key]
-	if mark.Asked.IsZero() || v.store.Run.Process != v.name && v.store.Run.Process == "" {
+	if mark.Asked.IsZero() {
 		v.harm(2, "%s#%s is asked without a saved intent", s.name, key.Handle)
+	}
+	if v.store.Run.Process != v.name {
+		v.harm(14, "%s asks while %q holds the document", v.name, v.store.Run.Process)
 	}
 	v.checkTime(s, key)
 	if v.asks > simCap {
