@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
@@ -36,9 +37,7 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
 	}
 	for _, group := range []map[string]schema.Attribute{lifeAttributes(), contentAttributes(), machineAttributes(), computedAttributes()} {
-		for name, attribute := range group {
-			attributes[name] = attribute
-		}
+		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A sandbox that stands until its `lifetime` is over. What the connection cannot enforce " +
