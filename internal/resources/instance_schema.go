@@ -76,7 +76,8 @@ func lifeAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{check("an owner", airflow.CheckOwner)},
 		},
 		"tags": schema.MapAttribute{
-			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved. " +
+			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved, " +
+				"but for `taskowned_protect`, which keeps the janitor away. " +
 				"Tags that others set are left alone.",
 			Optional:    true,
 			ElementType: types.StringType,
