@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -227,8 +226,7 @@ func (y yard) check(t *testing.T, handle string, want bool) {
 	}
 }
 
-// untilClean runs sweeps until one is clean and finds nothing left. Between two
-// of them the wait after an attempt passes.
+// untilClean runs sweeps until one is clean and finds nothing left.
 func (y yard) untilClean(t *testing.T) {
 	t.Helper()
 	var out string
@@ -237,21 +235,6 @@ func (y yard) untilClean(t *testing.T) {
 		if out, status = y.run(t, "sweep", "--auto-approve"); status == 0 && strings.Contains(out, "\n0 reclaimed. exit 0") {
 			return
 		}
-		y.endWaits(t)
 	}
 	t.Fatalf("not clean after five runs:\n%s", out)
-}
-
-// endWaits makes every mark's next attempt due.
-func (y yard) endWaits(t *testing.T) {
-	t.Helper()
-	path := filepath.Join(y.state, "state.json")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data = regexp.MustCompile(`"next": "[^"]*"`).ReplaceAll(data, []byte(`"next": "2000-01-01T00:00:00Z"`))
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

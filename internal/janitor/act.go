@@ -78,6 +78,9 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	if why := r.over(); why != "" {
 		return Postponed, why
 	}
+	if why := r.overtaken(ctx); why != "" {
+		return Postponed, why
+	}
 	asked := r.ask(ctx, p, facts.Subjects[0])
 	_, err = r.read(ctx, p, v.Key)
 	switch {
@@ -125,7 +128,8 @@ func contradiction(now verdict.Verdict) string {
 	return detail
 }
 
-// intend marks what is going to be asked.
+// intend marks what is going to be asked. The wait for the next attempt begins
+// with the outcome: a run that dies first leaves an intent that is due at once.
 func (p *place) intend(v verdict.Verdict, now time.Time) {
 	if p.unasked == nil {
 		p.unasked = make(verdict.Marks)
@@ -133,7 +137,7 @@ func (p *place) intend(v verdict.Verdict, now time.Time) {
 	mark := p.marks[v.Key]
 	p.unasked[v.Key] = mark
 	mark.Attempts++
-	mark.Asked, mark.Next, mark.LastError = now, now.Add(verdict.BackOff(mark.Attempts)), ""
+	mark.Asked, mark.Next, mark.LastError = now, time.Time{}, ""
 	p.marks[v.Key] = mark
 }
 
@@ -144,15 +148,17 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 	switch result {
 	case Reclaimed, Vanished:
 		p.marks[v.Key] = verdict.Mark{Reason: v.Reason, First: mark.First, Gone: r.Clock.Now()}
-	case Failed:
-		mark.LastError = detail
+	case Asked, Failed:
+		mark.Next = r.Clock.Now().Add(verdict.BackOff(mark.Attempts))
+		if result == Failed {
+			mark.LastError = detail
+		}
 		p.marks[v.Key] = mark
 	case Postponed, Spared:
 		if before, asked := p.unasked[v.Key]; asked {
 			p.marks[v.Key] = before
 		}
 		attempt = 0
-	case Asked:
 	}
 	p.actions = append(p.actions, Action{
 		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,

@@ -11,6 +11,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
 
 // What may happen between the listing and the destroy, and must stop it.
@@ -109,6 +110,35 @@ func TestLeftoverIsNotRemovedWhenItsPlaceSuddenlySeemsEmpty(t *testing.T) {
 	expect(t, "said", said(sweep(t, opts)), []string{"work failed"})
 	if len(l.left) != 1 {
 		t.Error("it was removed")
+	}
+}
+
+func TestPlaceThatWeEmptiedOurselvesMayBeEmpty(t *testing.T) {
+	first := ending("first", noon.Add(-100*time.Hour))
+	first.CreatedAt = noon.Add(-200 * time.Hour)
+	l := newLab(first)
+	l.leave("work")
+	opts := enforcing(l)
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.advance(25 * time.Hour)
+	opts.Connections[0].Policy.Mode = verdict.Enforce
+	result := sweep(t, opts)
+	expect(t, "in one run", said(result), []string{"first reclaimed", "work reclaimed"})
+	if result := sweep(t, opts); result.Exit != ExitClean {
+		t.Errorf("then: exit %d, refused %q", result.Exit, result.Connections[0].Refused)
+	}
+}
+
+func TestPlaceThatOthersEmptiedIsBelievedAtTheSecondLook(t *testing.T) {
+	l := newLab(alive("a"))
+	opts := enforcing(l)
+	sweep(t, opts)
+	clear(l.boxes)
+	for _, want := range []Exit{ExitRefused, ExitClean} {
+		if result := sweep(t, opts); result.Exit != want {
+			t.Errorf("exit %d, want %d", result.Exit, want)
+		}
 	}
 }
 

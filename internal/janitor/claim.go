@@ -59,6 +59,21 @@ func (r *run) live(holder Run) bool {
 	return r.Gone == nil || !r.Gone(holder.Process)
 }
 
+// overtaken says why the document may no longer be ours; empty: it is. A host
+// that slept, or whose clock was set, may wake with its claim long lapsed.
+func (r *run) overtaken(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
+	defer cancel()
+	document, _, err := r.Store.Load(ctx)
+	switch {
+	case err != nil:
+		return "the claim could not be checked: " + err.Error()
+	case document.Run.ID != r.id:
+		return "another run has taken the document"
+	}
+	return ""
+}
+
 // save replaces the document, if it is still the one that was read. After an
 // error it reads again, because it may have been saved all the same.
 func (r *run) save(ctx context.Context, document Document) error {

@@ -7,9 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,18 +14,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
 
 // held puts another run's claim into the store.
-func held(t *testing.T, store Store, run Run) {
+func held(ctx context.Context, t *testing.T, store Store, run Run) {
 	t.Helper()
-	document, version, err := store.Load(t.Context())
+	document, version, err := store.Load(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	document.Run = run
-	if _, err := store.Save(t.Context(), document, version); err != nil {
+	if _, err := store.Save(ctx, document, version); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -49,7 +47,7 @@ func TestDocumentHeldByALiveRunIsBusy(t *testing.T) {
 			l := newLab(dead("dead"))
 			opts := enforcing(l)
 			opts.Gone = func(process string) bool { return c.gone && process == "p" }
-			held(t, opts.Store, c.run)
+			held(t.Context(), t, opts.Store, c.run)
 			result := sweep(t, opts)
 			if busy := result.Exit == ExitBusy; busy != c.busy || busy != (len(l.asked) == 0) {
 				t.Errorf("exit %d, asked %q", result.Exit, l.asked)
@@ -82,6 +80,22 @@ func TestOfTwoRunsThatLoadTheSameDocumentOneIsBusy(t *testing.T) {
 	result := sweep(t, opts)
 	if result.Exit != ExitBusy || result.Busy.Host != "there" || len(l.asked) > 0 {
 		t.Errorf("exit %d, busy %+v, asked %q", result.Exit, result.Busy, l.asked)
+	}
+}
+
+func TestRunThatWasOvertakenAsksNothingMore(t *testing.T) {
+	l := newLab(dead("first"), dead("second"))
+	opts := enforcing(l)
+	l.onDestroy = func(ctx context.Context, _ sandbox.Ref) error {
+		held(ctx, t, opts.Store, Run{ID: "x", Host: "there", Until: noon.Add(time.Hour)})
+		return nil
+	}
+	result := sweep(t, opts)
+	expect(t, "asked", l.asked, []string{"first"})
+	expect(t, "said", said(result), []string{"first asked", "second postponed"})
+	document, _, err := opts.Store.Load(t.Context())
+	if err != nil || document.Run.ID != "x" || result.Exit != ExitPartial {
+		t.Errorf("the other's claim is %+v, exit %d, error %v", document.Run, result.Exit, err)
 	}
 }
 
@@ -192,7 +206,7 @@ func TestWhatASavedDocumentHoldsComesBack(t *testing.T) {
 		t.Error(diff)
 	}
 	scope := back.Scopes["lab:1"]
-	if !scope.LastComplete.Equal(noon) || scope.LastCount != 1 || len(scope.Marks) != 2 {
+	if !scope.LastComplete.Equal(noon) || scope.LastCount != 0 || len(scope.Marks) != 2 {
 		t.Errorf("remembered %+v", scope)
 	}
 }
@@ -224,51 +238,5 @@ func TestMemoryRefusesAStaleVersion(t *testing.T) {
 	}
 	if _, err := store.Save(t.Context(), Document{}, first); !errors.Is(err, ErrConflict) {
 		t.Errorf("a stale version: %v", err)
-	}
-}
-
-func TestProcessIsGoneOnlyWhenItIsCertain(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		if ThisProcess() != "" || ProcessGone("anything") {
-			t.Error("this system cannot tell, and says so")
-		}
-		return
-	}
-	me := ThisProcess()
-	if me == "" || ProcessGone(me) {
-		t.Fatalf("this process, %q, is gone", me)
-	}
-	child := exec.Command("cat")
-	stdin, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	where := me[:strings.LastIndex(me[:strings.LastIndex(me, "/")], "/")]
-	start, err := startOf(fmt.Sprint(child.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := fmt.Sprintf("%s/%d/%s", where, child.Process.Pid, start)
-	if ProcessGone(name) {
-		t.Error("a live process is gone")
-	}
-	if !ProcessGone(fmt.Sprintf("%s/%d/1", where, child.Process.Pid)) {
-		t.Error("a process whose number was used again is not gone")
-	}
-	if ProcessGone("another-boot/pid:[1]/" + fmt.Sprint(child.Process.Pid) + "/" + start) {
-		t.Error("a process of another host is gone")
-	}
-	_ = stdin.Close()
-	_ = child.Wait()
-	if !ProcessGone(name) {
-		t.Error("a process that ended is not gone")
-	}
-	for _, garbage := range []string{"", "x", where + "/x/1", where + "/-1/1", where + "/1"} {
-		if ProcessGone(garbage) {
-			t.Errorf("%q is gone", garbage)
-		}
 	}
 }

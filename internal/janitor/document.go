@@ -50,6 +50,6 @@ type Run struct {
 type Scope struct {
 	LastLook     time.Time     `json:"last_look,omitzero"`     // the clock at the last look
 	LastComplete time.Time     `json:"last_complete,omitzero"` // and at the last complete one
-	LastCount    int           `json:"last_count"`             // what the last complete one listed
+	LastCount    int           `json:"last_count"`             // sandboxes it listed, but for those that were asked to go
 	Marks        verdict.Marks `json:"marks"`
 }

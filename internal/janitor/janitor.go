@@ -201,7 +201,7 @@ func (r *run) remember() Document {
 		scope := p.known
 		scope.LastLook = p.facts.Now
 		if p.look.Complete {
-			scope.LastComplete, scope.LastCount = p.facts.Now, p.facts.Listed
+			scope.LastComplete, scope.LastCount = p.facts.Now, p.standing()
 		}
 		scope.Marks = maps.Clone(p.marks)
 		document.Scopes[p.Backend.Scope()] = scope

@@ -176,8 +176,8 @@ func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (ver
 	switch {
 	case err != nil:
 		return facts, err
-	case facts.Listed == 0 && p.facts.Listed > 0:
-		return facts, fmt.Errorf("%w: nothing is listed where there were %d a moment ago", backend.ErrUnavailable, p.facts.Listed)
+	case facts.Listed == 0 && p.standing() > 0:
+		return facts, fmt.Errorf("%w: nothing is listed where %d should stand", backend.ErrUnavailable, p.standing())
 	case len(facts.Subjects) == 0:
 		return facts, backend.ErrNotFound
 	}

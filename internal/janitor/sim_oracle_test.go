@@ -61,9 +61,10 @@ func newWitnesses() witnesses {
 
 // asking is what the oracle remembers of one thing over all runs.
 type asking struct {
-	times int
-	last  time.Time
-	jumps int
+	times   int
+	last    time.Time
+	jumps   int
+	settled bool // an outcome was saved since
 }
 
 func (w *world) harm(invariant int, format string, args ...any) {
@@ -129,8 +130,11 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 		v.harm(1, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
 	}
 	mark := v.store.Scopes["sim:"+s.name].Marks[key]
-	if mark.Asked.IsZero() || v.store.Run.Process != v.name && v.store.Run.Process == "" {
+	if mark.Asked.IsZero() {
 		v.harm(2, "%s#%s is asked without a saved intent", s.name, key.Handle)
+	}
+	if v.store.Run.Process != v.name {
+		v.harm(14, "%s asks while %q holds the document", v.name, v.store.Run.Process)
 	}
 	v.checkTime(s, key)
 	if v.asks > simCap {
@@ -165,7 +169,8 @@ func (v *view) checkTime(s *site, key verdict.Key) {
 	}
 }
 
-// checkPatience watches back-off and the limit of attempts.
+// checkPatience watches back-off, which begins when an outcome is saved, and the
+// limit of attempts.
 func (v *view) checkPatience(id seen) {
 	a := v.askings[id]
 	a.times++
@@ -173,10 +178,10 @@ func (v *view) checkPatience(id seen) {
 		v.harm(9, "%s#%s is asked %d times", id.place, id.Handle, a.times)
 	}
 	wait := 9 * time.Minute << (max(a.times, 2) - 2)
-	if a.times > 1 && a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
+	if a.settled && a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
 		v.harm(9, "%s#%s is asked again after %s, not %s", id.place, id.Handle, v.now.Sub(a.last), wait)
 	}
-	a.last, a.jumps = v.now, v.world.jumps
+	a.last, a.jumps, a.settled = v.now, v.world.jumps, false
 	v.askings[id] = a
 }
 
@@ -205,10 +210,17 @@ func (v *view) checkSave(after Document) {
 			}
 			delete(v.askings, id)
 		}
-		for id := range v.askings {
-			if _, kept := now.Marks[id.Key]; id.place == s.name && !kept {
-				delete(v.askings, id)
+		for id, a := range v.askings {
+			if id.place != s.name {
+				continue
 			}
+			mark, kept := now.Marks[id.Key]
+			if !kept {
+				delete(v.askings, id)
+				continue
+			}
+			a.settled = a.settled || !mark.Next.IsZero()
+			v.askings[id] = a
 		}
 	}
 }

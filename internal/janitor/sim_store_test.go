@@ -38,7 +38,7 @@ func (s *simStore) Load(ctx context.Context) (Document, Version, error) {
 	if err != nil {
 		return Document{}, "", err
 	}
-	if v.cfg.noClaims {
+	if v.cfg.noClaims && document.Run.Process != v.name {
 		document.Run = Run{}
 	}
 	if !v.hasKnown {

@@ -119,8 +119,9 @@ func (v *view) call(ctx context.Context, longest time.Duration, effect func() er
 	if v.chance(0.15) {
 		v.event()
 	}
-	if v.chance(v.cfg.clockFaults / 20) {
+	if v.chance(v.cfg.clockFaults/20) && len(v.views) == 1 {
 		v.clockEvent(false)
+		v.tilted = true
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -23,6 +23,7 @@ type world struct {
 	now    time.Time     // true time
 	skew   time.Duration // of the clock by which the janitors live
 	jumps  int           // how often that clock was set
+	tilted bool          // it was set during the run in progress, which a claim does not outlast
 	places []*site
 	store  document
 	cfg    rules

@@ -92,6 +92,7 @@ func (w *world) badTimes(until int) {
 	for gross := false; w.steps < until && len(w.damage) == 0; {
 		switch {
 		case len(w.views) == 0:
+			w.tilted = false
 			if gross { // the clock is set right
 				w.skew = 0
 				w.jumps++
@@ -99,7 +100,7 @@ func (w *world) badTimes(until int) {
 			w.between()
 			gross = !w.places[1].remote && w.skew.Abs() > clockError
 			w.start()
-		case len(w.views) == 1 && !gross && w.chance(w.cfg.rivals):
+		case len(w.views) == 1 && !gross && !w.tilted && w.chance(w.cfg.rivals):
 			w.start()
 		}
 		w.advance(w.views[w.IntN(len(w.views))])

@@ -29,6 +29,19 @@ func (p *place) unconfirmed() []verdict.Key {
 	return keys
 }
 
+// standing is how many of the listed sandboxes should still be there: those
+// that have not ended and whose end was not asked for.
+func (p *place) standing() int {
+	standing := p.facts.Listed - p.counts.Ended
+	for _, v := range p.plan.Verdicts {
+		mark := p.marks[v.Key]
+		if asked := !mark.Asked.IsZero() || !mark.Gone.IsZero(); asked && !v.Leftover && v.Outcome != verdict.Ended {
+			standing--
+		}
+	}
+	return standing
+}
+
 // tally counts an outcome that needs nothing further, and reports whether it is one.
 func (c *Counts) tally(outcome verdict.Outcome) bool {
 	switch outcome {

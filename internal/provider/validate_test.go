@@ -26,7 +26,7 @@ var badInput = map[string]struct{ config, attribute, says string }{
 	"renew_at_birth":       {`renew_before = "1h"`, "renew_before", "shorter than lifetime"},
 	"negative_renewal":     {`renew_before = "-1m"`, "renew_before", "not above zero"},
 	"reserved_airflow_tag": {`tags = { airflow_owner = "x" }`, "tags", "reserved"},
-	"reserved_own_tag":     {`tags = { taskowned_protect = "x" }`, "tags", "reserved"},
+	"reserved_own_tag":     {`tags = { taskowned_teardown_at = "1" }`, "tags", "reserved"},
 	"null_tag":             {`tags = { a = null }`, "tags", "Null"},
 	"long_owner":           {fmt.Sprintf(`owner = %q`, strings.Repeat("x", 10000)), "owner", "10000 characters"},
 	"owner_of_two_lines":   {`owner = "a\nb"`, "owner", "newline"},

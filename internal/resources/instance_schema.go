@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
@@ -36,9 +37,7 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
 	}
 	for _, group := range []map[string]schema.Attribute{lifeAttributes(), contentAttributes(), machineAttributes(), computedAttributes()} {
-		for name, attribute := range group {
-			attributes[name] = attribute
-		}
+		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A sandbox that stands until its `lifetime` is over. What the connection cannot enforce " +
@@ -77,7 +76,8 @@ func lifeAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{check("an owner", airflow.CheckOwner)},
 		},
 		"tags": schema.MapAttribute{
-			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved. " +
+			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved, " +
+				"but for `taskowned_protect`, which keeps the janitor away. " +
 				"Tags that others set are left alone.",
 			Optional:    true,
 			ElementType: types.StringType,

@@ -25,7 +25,7 @@ func TestBadInputIsRefusedWithWhatToDo(t *testing.T) {
 		{isPositiveDuration, "-5m", "not above zero"},
 		{isTagKey, "", "empty"},
 		{isTagKey, "airflow_owner", "reserved"},
-		{isTagKey, "taskowned_protect", "reserved"},
+		{isTagKey, "taskowned_attempt", "reserved"},
 		{isWorkdir, "data", "absolute"},
 		{isWorkdir, "/data/", "trailing slash"},
 		{isWorkdir, "/data/../etc", ".."},
@@ -53,6 +53,7 @@ func TestGoodInputIsTaken(t *testing.T) {
 		{isLifetime, "1h30m"},
 		{isLifetime, "3600"}, // the attribute's type complains about it, once
 		{isTagKey, "team"},
+		{isTagKey, "taskowned_protect"}, // for people to set
 		{isWorkdir, "/data"},
 		{isAbsoluteDirectory, "/var/lib/sandboxes"},
 		{isEnvKey, "PATH"},

@@ -81,12 +81,12 @@ func TestRefIsWrittenWithoutAnEmptyIncarnation(t *testing.T) {
 }
 
 func TestTagsOfAirflowAndOfOursAreReserved(t *testing.T) {
-	for _, key := range []string{"airflow_owner", "airflow_future", "airflow_", TagManagedBy, TagTeardownAt, TagProtect, "taskowned_x"} {
+	for _, key := range []string{"airflow_owner", "airflow_future", "airflow_", TagManagedBy, TagTeardownAt, "taskowned_x"} {
 		if err := CheckTagKey(key); !ReservedTag(key) || err == nil || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: reserved %t, %v", key, ReservedTag(key), err)
 		}
 	}
-	for _, key := range []string{"team", "airflow", "Airflow_x", "my_airflow_x", "a/b.c:d", "größe"} {
+	for _, key := range []string{TagProtect, "team", "airflow", "Airflow_x", "my_airflow_x", "a/b.c:d", "größe"} {
 		if err := CheckTagKey(key); ReservedTag(key) || err != nil {
 			t.Errorf("%s: reserved %t, %v", key, ReservedTag(key), err)
 		}

@@ -37,9 +37,9 @@ const (
 const ManagedByTerraform = "terraform"
 
 // ReservedTag reports whether key belongs to Airflow or to us, so that a user's
-// own tags must not use it.
+// own tags must not use it. TagProtect is ours, but meant for people to set.
 func ReservedTag(key string) bool {
-	return strings.HasPrefix(key, "airflow_") || strings.HasPrefix(key, "taskowned_")
+	return strings.HasPrefix(key, "airflow_") || strings.HasPrefix(key, "taskowned_") && key != TagProtect
 }
 
 // The bounds of a user's own tags.

@@ -21,7 +21,7 @@ func emptyListBreaker(_ Plan, facts Facts, _ Policy) string {
 	if !facts.emptied() {
 		return ""
 	}
-	return fmt.Sprintf("nothing is listed where there were %d at the last complete look; a second look will believe it", facts.LastCount)
+	return fmt.Sprintf("nothing is listed where %d stood at the last complete look; a second look will believe it", facts.LastCount)
 }
 
 func (f *Facts) emptied() bool { return f.Listed == 0 && f.LastCount > 0 }

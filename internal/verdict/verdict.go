@@ -50,7 +50,7 @@ type Facts struct {
 	Subjects  []Subject
 	Listed    int                 // sandboxes that were seen, Subjects or not
 	Leftovers int                 // leftovers that were seen
-	LastCount int                 // Listed of the last complete look
+	LastCount int                 // sandboxes of the last complete look that should still stand
 	InUse     map[string]struct{} // host paths that listed sandboxes use
 	Marks     Marks
 }
