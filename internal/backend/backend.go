@@ -94,14 +94,19 @@ type (
 	// the tag. trusted is false where code inside could forge the answer.
 	NetworkEditor interface {
 		Network(context.Context, sandbox.Ref) (policy sandbox.NetworkPolicy, trusted bool, err error)
+		// CanSetNetwork reports, without I/O, whether a living sandbox can go from
+		// one policy to the other and be held as strongly as one born with it. Where
+		// it cannot, SetNetwork is ErrUnsupported and the sandbox is to be replaced.
+		CanSetNetwork(from, to sandbox.NetworkPolicy) bool
 		SetNetwork(context.Context, sandbox.Ref, sandbox.NetworkPolicy) error
 	}
 
 	// ImageBuilder makes an image, content-addressed: the same spec twice is
-	// one image. Progress goes to log.
+	// one image. Progress, and what a failed command said, goes to log.
 	ImageBuilder interface {
 		// RefuseImage lists what this backend cannot build, by attribute ("from",
-		// "dockerfile_commands"), without I/O; BuildImage refuses the same.
+		// "dockerfile_commands", "registry_username", "secrets_wo"), without I/O;
+		// BuildImage refuses the same.
 		RefuseImage(ImageSpec) []Refusal
 		BuildImage(ctx context.Context, spec ImageSpec, log io.Writer) (reference string, err error)
 		// HasImage reports whether reference is there and usable.
@@ -109,6 +114,15 @@ type (
 		// DeleteImage forgets reference; nil when it is gone already, ErrConflict
 		// while a sandbox uses it.
 		DeleteImage(ctx context.Context, reference string) error
+	}
+
+	// ImagePublisher gives an image that was built a name, under which others find
+	// it; a name that another image had moves.
+	ImagePublisher interface {
+		// RefuseImageName lists, without I/O, what is wrong with name, as attribute
+		// "publish".
+		RefuseImageName(name string) []Refusal
+		PublishImage(ctx context.Context, reference, name string) error
 	}
 
 	// Leftovers lists what outlives sandboxes, complete as List is. Remove
@@ -178,11 +192,17 @@ type Request struct {
 	ExpiresAt time.Time    // the same moment as the expiry tag
 }
 
-// ImageSpec says how to make an image.
+// ImageSpec says how to make an image. Registry and Secrets hold secrets, which
+// appear in no error and no log of ours.
 type ImageSpec struct {
 	From     string
-	Commands []string // Dockerfile instructions
+	Commands []string          // Dockerfile instructions
+	Registry *RegistryLogin    // for From; nil: anyone may read it
+	Secrets  map[string]string // environment of the commands, not of the image
 }
+
+// RegistryLogin is a user of a container registry.
+type RegistryLogin struct{ Username, Password string }
 
 // Command is one command line to run inside, with Airflow's bounds.
 type Command struct {

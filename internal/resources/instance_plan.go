@@ -116,12 +116,23 @@ func replacing(state, plan instanceModel, conn *Connection) []string {
 	if conn == nil || !sameLocation(state.ConnectionURI, conn.Connection) {
 		differing = append(differing, "connection_uri")
 	}
-	if conn != nil && !samePolicy(state.NetworkPolicy, plan.NetworkPolicy) {
-		if _, editor := conn.Backend.(backend.NetworkEditor); !editor {
-			differing = append(differing, "network_policy")
-		}
+	if conn != nil && !samePolicy(state.NetworkPolicy, plan.NetworkPolicy) && !editsNetwork(conn, state, plan) {
+		differing = append(differing, "network_policy")
 	}
 	return differing
+}
+
+// editsNetwork reports whether the connection can hold a living sandbox to the
+// planned policy as strongly as a new one. Of an unknown policy it is believed:
+// the update finds out, and fails before it changes anything.
+func editsNetwork(conn *Connection, state, plan instanceModel) bool {
+	editor, ok := conn.Backend.(backend.NetworkEditor)
+	if !ok {
+		return false
+	}
+	from, _ := policyOf(state.NetworkPolicy)
+	to, known := policyOf(plan.NetworkPolicy)
+	return !known || editor.CanSetNetwork(from, to)
 }
 
 // birthmarks are the attributes a sandbox is born with, compared as they are

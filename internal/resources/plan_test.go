@@ -21,11 +21,13 @@ import (
 // fixed is a backend whose network is decided at birth.
 type fixed struct{ backend.Backend }
 
-// editable is one that can change it.
+// editable is one that can change it, but not so that everything is denied.
 type editable struct {
 	backend.Backend
 	backend.NetworkEditor
 }
+
+func (editable) CanSetNetwork(_, to sandbox.NetworkPolicy) bool { return !to.DeniesAll() }
 
 func hour() timetypes.GoDuration { return timetypes.NewGoDurationValueFromStringMust("1h") }
 
@@ -52,37 +54,45 @@ func opened(t *testing.T, uri string, b backend.Backend) *Connection {
 func TestOnlyWhatASandboxIsBornWithReplacesIt(t *testing.T) {
 	open := policyObject(sandbox.NetworkPolicy{Open: true})
 	for name, tc := range map[string]struct {
+		born    func(*instanceModel)
 		edit    func(*instanceModel)
 		uri     string
 		backend backend.Backend
 		want    []string
 	}{
-		"nothing":               {},
-		"owner":                 {edit: func(m *instanceModel) { m.Owner = types.StringValue("terraform:a") }},
-		"tags":                  {edit: func(m *instanceModel) { m.Tags = stringsMap(map[string]string{"a": "1"}) }},
-		"lifetime":              {edit: func(m *instanceModel) { m.Lifetime = timetypes.NewGoDurationValueFromStringMust("2h") }},
-		"renew_before":          {edit: func(m *instanceModel) { m.RenewBefore = timetypes.NewGoDurationValueFromStringMust("2m") }},
-		"settings":              {uri: "local:///a?deployment=prod"},
-		"location":              {uri: "local:///b", want: []string{"connection_uri"}},
-		"image":                 {edit: func(m *instanceModel) { m.Image = types.StringValue("i") }, want: []string{"image"}},
-		"unknown image":         {edit: func(m *instanceModel) { m.Image = types.StringUnknown() }, want: []string{"image"}},
-		"workdir":               {edit: func(m *instanceModel) { m.Workdir = types.StringValue("/data") }, want: []string{"workdir"}},
-		"env":                   {edit: func(m *instanceModel) { m.Env = stringsMap(map[string]string{"A": "1"}) }, want: []string{"env"}},
-		"env_wo_version":        {edit: func(m *instanceModel) { m.EnvWOVersion = types.Int64Value(2) }, want: []string{"env_wo_version"}},
-		"cpu":                   {edit: func(m *instanceModel) { m.CPU = types.Float64Value(1) }, want: []string{"cpu"}},
-		"memory_mib":            {edit: func(m *instanceModel) { m.MemoryMiB = types.Int64Value(1) }, want: []string{"memory_mib"}},
-		"gpu":                   {edit: func(m *instanceModel) { m.GPU = types.StringValue("g") }, want: []string{"gpu"}},
-		"region":                {edit: func(m *instanceModel) { m.Region = types.StringValue("r") }, want: []string{"region"}},
-		"cloud":                 {edit: func(m *instanceModel) { m.Cloud = types.StringValue("c") }, want: []string{"cloud"}},
-		"idle_timeout":          {edit: func(m *instanceModel) { m.IdleTimeout = hour() }, want: []string{"idle_timeout"}},
-		"network_policy":        {edit: func(m *instanceModel) { m.NetworkPolicy = open }},
-		"fixed network_policy":  {edit: func(m *instanceModel) { m.NetworkPolicy = open }, backend: fixed{}, want: []string{"network_policy"}},
-		"same network_policy":   {edit: func(m *instanceModel) { m.NetworkPolicy = policyObject(sandbox.NetworkPolicy{}) }, backend: fixed{}},
-		"unknown idle_timeout":  {edit: func(m *instanceModel) { m.IdleTimeout = timetypes.NewGoDurationUnknown() }, want: []string{"idle_timeout"}},
-		"two of them, in order": {edit: func(m *instanceModel) { m.Image, m.GPU = types.StringValue("i"), types.StringValue("g") }, want: []string{"gpu", "image"}},
+		"nothing":              {},
+		"owner":                {edit: func(m *instanceModel) { m.Owner = types.StringValue("terraform:a") }},
+		"tags":                 {edit: func(m *instanceModel) { m.Tags = stringsMap(map[string]string{"a": "1"}) }},
+		"lifetime":             {edit: func(m *instanceModel) { m.Lifetime = timetypes.NewGoDurationValueFromStringMust("2h") }},
+		"renew_before":         {edit: func(m *instanceModel) { m.RenewBefore = timetypes.NewGoDurationValueFromStringMust("2m") }},
+		"settings":             {uri: "local:///a?deployment=prod"},
+		"location":             {uri: "local:///b", want: []string{"connection_uri"}},
+		"image":                {edit: func(m *instanceModel) { m.Image = types.StringValue("i") }, want: []string{"image"}},
+		"unknown image":        {edit: func(m *instanceModel) { m.Image = types.StringUnknown() }, want: []string{"image"}},
+		"workdir":              {edit: func(m *instanceModel) { m.Workdir = types.StringValue("/data") }, want: []string{"workdir"}},
+		"env":                  {edit: func(m *instanceModel) { m.Env = stringsMap(map[string]string{"A": "1"}) }, want: []string{"env"}},
+		"env_wo_version":       {edit: func(m *instanceModel) { m.EnvWOVersion = types.Int64Value(2) }, want: []string{"env_wo_version"}},
+		"cpu":                  {edit: func(m *instanceModel) { m.CPU = types.Float64Value(1) }, want: []string{"cpu"}},
+		"memory_mib":           {edit: func(m *instanceModel) { m.MemoryMiB = types.Int64Value(1) }, want: []string{"memory_mib"}},
+		"gpu":                  {edit: func(m *instanceModel) { m.GPU = types.StringValue("g") }, want: []string{"gpu"}},
+		"region":               {edit: func(m *instanceModel) { m.Region = types.StringValue("r") }, want: []string{"region"}},
+		"cloud":                {edit: func(m *instanceModel) { m.Cloud = types.StringValue("c") }, want: []string{"cloud"}},
+		"idle_timeout":         {edit: func(m *instanceModel) { m.IdleTimeout = hour() }, want: []string{"idle_timeout"}},
+		"network_policy":       {edit: func(m *instanceModel) { m.NetworkPolicy = open }},
+		"fixed network_policy": {edit: func(m *instanceModel) { m.NetworkPolicy = open }, backend: fixed{}, want: []string{"network_policy"}},
+		"same network_policy":  {edit: func(m *instanceModel) { m.NetworkPolicy = policyObject(sandbox.NetworkPolicy{}) }, backend: fixed{}},
+		"weaker than at birth": {
+			born: func(m *instanceModel) { m.NetworkPolicy = open }, want: []string{"network_policy"},
+		},
+		"unknown network_policy": {edit: func(m *instanceModel) { m.NetworkPolicy = types.ObjectUnknown(networkPolicyType) }},
+		"unknown idle_timeout":   {edit: func(m *instanceModel) { m.IdleTimeout = timetypes.NewGoDurationUnknown() }, want: []string{"idle_timeout"}},
+		"two of them, in order":  {edit: func(m *instanceModel) { m.Image, m.GPU = types.StringValue("i"), types.StringValue("g") }, want: []string{"gpu", "image"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, plan, b := sample(), sample(), backend.Backend(editable{})
+			if tc.born != nil {
+				tc.born(&state)
+			}
 			if tc.edit != nil {
 				tc.edit(&plan)
 			}

@@ -45,6 +45,8 @@ func (r *reference) Network(ctx context.Context, ref sandbox.Ref) (policy sandbo
 	return policy, true, err
 }
 
+func (r *reference) CanSetNetwork(_, _ sandbox.NetworkPolicy) bool { return true }
+
 func (r *reference) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox.NetworkPolicy) error {
 	return r.read(ctx, "network", func() error {
 		rec, err := r.server.usable(ref)

@@ -35,7 +35,11 @@ func testNetwork(t *testing.T, p *place) {
 			if !p.caps.BlockNetwork {
 				return
 			}
-			if err := editor.SetNetwork(t.Context(), ref, sandbox.NetworkPolicy{}); err != nil {
+			err := editor.SetNetwork(t.Context(), ref, sandbox.NetworkPolicy{})
+			if can := editor.CanSetNetwork(policy, sandbox.NetworkPolicy{}); can != (err == nil) {
+				t.Errorf("CanSetNetwork to blocked is %v, but SetNetwork: %v", can, err)
+			}
+			if err != nil {
 				wantError(t, "SetNetwork to blocked", err, backend.ErrUnsupported)
 				wantPolicy(t, editor, ref, policy)
 				return

@@ -66,6 +66,9 @@ func (h *host) Network(ctx context.Context, ref sandbox.Ref) (policy sandbox.Net
 	return policy, true, nil
 }
 
+// CanSetNetwork: what is asked of the next command is all that ever held it.
+func (h *host) CanSetNetwork(_, _ sandbox.NetworkPolicy) bool { return true }
+
 // SetNetwork decides about the next command; one that runs keeps what it has.
 func (h *host) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox.NetworkPolicy) error {
 	return h.edit(ctx, "set-network", "set the network policy of sandbox", ref, func(rec *record) error {

@@ -94,6 +94,12 @@ func (h *host) RefuseImage(spec backend.ImageSpec) []backend.Refusal {
 		refusals = append(refusals, backend.Refusal{Attribute: "dockerfile_commands",
 			Reason: "nothing on this host runs Dockerfile commands; build the root file system elsewhere, such as with docker build and docker export, and name it in from"})
 	}
+	if spec.Registry != nil {
+		refusals = append(refusals, backend.Refusal{Attribute: "registry_username", Reason: "a registry cannot be read on this host; leave the login out"})
+	}
+	if len(spec.Secrets) > 0 {
+		refusals = append(refusals, backend.Refusal{Attribute: "secrets_wo", Reason: "nothing on this host runs Dockerfile commands, which could use secrets; leave them out"})
+	}
 	return refusals
 }
 
