@@ -1,0 +1,166 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Fault is something that goes wrong with a call.
+type Fault struct {
+	// After lets the call take effect first, so that only its reply is lost.
+	After bool
+	// Code of the answer; OK only delays.
+	Code codes.Code
+	// Message of the answer; empty: a general one.
+	Message string
+	// RetryAfter, with a Code, asks the client to wait so long and try again
+	// (Modal's RPCRetryPolicy).
+	RetryAfter time.Duration
+	// Delay passes before the answer, and with After set after the effect.
+	Delay time.Duration
+	// Stall never answers; the call ends when the client leaves.
+	Stall bool
+	// Cut lists no more than Keep sandboxes in a reply to a list, as if there
+	// were no more.
+	Cut  bool
+	Keep int
+	// Skip lets so many calls pass before the first fault.
+	Skip int
+	// Times is how many calls are hit; 0: one; negative: all until Heal.
+	Times int
+}
+
+// faults are what goes wrong, by method.
+type faults struct {
+	mu     sync.Mutex
+	script map[string][]*Fault
+}
+
+// Fail makes the next calls of a method go wrong. Faults of one method happen
+// one after another.
+func (s *Server) Fail(method string, fault Fault) {
+	if fault.Times == 0 {
+		fault.Times = 1
+	}
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	if s.faults.script == nil {
+		s.faults.script = make(map[string][]*Fault)
+	}
+	s.faults.script[method] = append(s.faults.script[method], &fault)
+}
+
+// Heal takes all faults back.
+func (s *Server) Heal() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.script = nil
+}
+
+// next returns the fault that hits this call of method, if any.
+func (f *faults) next(method string) (Fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	script := f.script[method]
+	if len(script) == 0 {
+		return Fault{}, false
+	}
+	first := script[0]
+	if first.Skip > 0 {
+		first.Skip--
+		return Fault{}, false
+	}
+	if first.Times--; first.Times == 0 {
+		f.script[method] = script[1:]
+	}
+	return *first, true
+}
+
+// happen is what the client sees of a fault.
+func (f Fault) happen(ctx context.Context) error {
+	if err := pause(ctx, f.Delay); err != nil {
+		return err
+	}
+	if f.Stall {
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if f.Code == codes.OK {
+		return nil
+	}
+	message := f.Message
+	if message == "" {
+		message = "the emulator was told to fail"
+	}
+	answer := status.New(f.Code, message)
+	if f.RetryAfter > 0 {
+		policy := pb.RPCRetryPolicy_builder{RetryAfterSecs: float32(f.RetryAfter.Seconds())}.Build()
+		if detailed, err := answer.WithDetails(policy); err == nil {
+			answer = detailed
+		}
+	}
+	return answer.Err()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+func (s *Server) disturbUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if !strings.HasPrefix(info.FullMethod, routerPrefix) {
+		if err := pause(ctx, s.opts.Latency); err != nil {
+			return nil, err
+		}
+	}
+	fault, hit := s.faults.next(methodName(info.FullMethod))
+	if hit && !fault.After {
+		if err := fault.happen(ctx); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := handle(ctx, req)
+	if list, ok := reply.(*pb.SandboxListResponse); ok && hit && fault.Cut && err == nil {
+		list.SetSandboxes(list.GetSandboxes()[:min(fault.Keep, len(list.GetSandboxes()))])
+	}
+	if hit && fault.After && err == nil {
+		if err := fault.happen(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return reply, err
+}
+
+func (s *Server) disturbStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	fault, hit := s.faults.next(methodName(info.FullMethod))
+	if hit && !fault.After {
+		if err := fault.happen(stream.Context()); err != nil {
+			return err
+		}
+	}
+	err := handle(srv, stream)
+	if hit && fault.After && err == nil {
+		err = fault.happen(stream.Context())
+	}
+	return err
+}
+

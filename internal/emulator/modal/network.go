@@ -1,0 +1,34 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TaskSetNetworkAccess replaces the network policy; only allowlists can be set.
+// It holds for the commands that are started from now on.
+func (r *router) TaskSetNetworkAccess(_ context.Context, req *pb.TaskSetNetworkAccessRequest) (*pb.TaskSetNetworkAccessResponse, error) {
+	if req.GetNetworkAccess().GetNetworkAccessType() != pb.NetworkAccess_ALLOWLIST {
+		return nil, status.Error(codes.InvalidArgument, "Only an allowlist can replace a network policy")
+	}
+	if err := checkNetworkAccess(req.GetNetworkAccess()); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	box, err := r.task(req.GetTaskId())
+	if err != nil {
+		return nil, err
+	}
+	if box.ended != nil {
+		return nil, status.Errorf(codes.NotFound, "Task '%s' has ended", req.GetTaskId())
+	}
+	box.access = req.GetNetworkAccess()
+	return &pb.TaskSetNetworkAccessResponse{}, nil
+}

@@ -1,0 +1,118 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+)
+
+// Options are how a server behaves. The zero value is a server that answers at
+// once and knows no delay; the recorded values of production stand beside each
+// option.
+type Options struct {
+	// Listen is 127.0.0.1:PORT; empty or port 0 takes a free port.
+	Listen string
+	// Workspace is the name of the account; empty: "emulator".
+	Workspace string
+	// Environments of each workspace, the default one first; none: "main".
+	Environments []string
+	// Clock is by which sandboxes live and end; nil: this machine's. Tokens
+	// always follow this machine's, as the clients judge them by it.
+	Clock clock.Clock
+	// Log takes what a person should see, such as methods that are not known;
+	// nil: nothing is logged.
+	Log *slog.Logger
+
+	// Latency is added to every call of the control plane.
+	Latency time.Duration
+	// PageSize is how many sandboxes one page of a list holds; 0: 100.
+	PageSize int
+	// TimestampGranularity rounds the times of creation down, so that several
+	// sandboxes share one; 0: nanoseconds.
+	TimestampGranularity time.Duration
+
+	// PollLag is how long a terminated sandbox is still polled and listed as
+	// running. Recorded: about 35 s.
+	PollLag time.Duration
+	// TimeoutLag is how long after its own end a sandbox still runs. Recorded:
+	// about 10 s.
+	TimeoutLag time.Duration
+	// DeadlineReportDelay is how long after the kill the end of a command past
+	// its deadline is reported. Python reports -1 from 10 ms on, and -1 or 137
+	// below; zero: 100 ms, negative: at once.
+	DeadlineReportDelay time.Duration
+	// BuildTime is how long the build of an image takes.
+	BuildTime time.Duration
+	// FailBuilds fails the build of every image with a command that holds one of
+	// these strings.
+	FailBuilds []string
+
+	// The unknowns of production.
+
+	// ReplayCreates answers a create that repeats an idempotency key with the
+	// first one's reply. It is not known whether production does.
+	ReplayCreates bool
+	// TerminateUnknownOK answers a terminate of an unknown id with OK instead of
+	// NOT_FOUND.
+	TerminateUnknownOK bool
+	// KeepTaskID answers the look-up of an ended sandbox's task with the task
+	// instead of its result; then the access to it is NOT_FOUND.
+	KeepTaskID bool
+	// HoldName keeps the name of a terminated sandbox taken during PollLag.
+	HoldName bool
+	// ListWithoutTags and ListWithoutTimeout leave a field out of the list items
+	// of these generations.
+	ListWithoutTags, ListWithoutTimeout Generations
+	// RetainFinished is how long a finished sandbox can be looked up and, with
+	// include_finished, listed; 0: always.
+	RetainFinished time.Duration
+	// MaxTagBytes is how long a tag's name and value may be; 0: any.
+	MaxTagBytes int
+	// NoSeededAccess leaves the access to the command router out of the reply to
+	// a create.
+	NoSeededAccess bool
+	// AccessLifetime is how long an access to the command router is good; 0: one
+	// hour. Clients fetch a new one when less than 30 s are left.
+	AccessLifetime time.Duration
+	// RouterScheme replaces the scheme of the command router's address; empty:
+	// the one that the client at hand can use.
+	RouterScheme string
+
+	// Watch is called with every call twice, before it is handled and, with
+	// After set, before it is answered. It may block.
+	Watch func(Call)
+	// Trace keeps every call for Server.Trace.
+	Trace bool
+}
+
+// Generations is a set of the two generations of sandboxes.
+type Generations uint8
+
+// The generations.
+const (
+	V1 Generations = 1 << iota
+	V2
+)
+
+func (g Generations) has(other Generations) bool { return g&other != 0 }
+
+func (o Options) complete() Options {
+	o.Workspace = cmp.Or(o.Workspace, "emulator")
+	o.Environments = slices.Clone(o.Environments)
+	if len(o.Environments) == 0 {
+		o.Environments = []string{"main"}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.PageSize = cmp.Or(o.PageSize, 100)
+	o.DeadlineReportDelay = cmp.Or(o.DeadlineReportDelay, 100*time.Millisecond)
+	o.AccessLifetime = cmp.Or(o.AccessLifetime, time.Hour)
+	return o
+}
