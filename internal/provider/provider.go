@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
@@ -50,11 +51,24 @@ func (p *sandboxProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Declares sandboxes in which code written by a model may run: where they live, " +
 			"what they may reach, how long they last, and who owns them.",
+		Attributes: map[string]schema.Attribute{"credentials": credentialsAttribute()},
 	}
 }
 
-func (p *sandboxProvider) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	connections := resources.NewConnections(p.clock, p.options)
+type providerModel struct {
+	Credentials types.Map `tfsdk:"credentials"`
+}
+
+// Configure hands out connections that have opened nothing yet.
+func (p *sandboxProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var config providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	options := p.options
+	options.Sets = sets(config.Credentials, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	connections := resources.NewConnections(p.clock, options)
 	resp.ResourceData = connections
 	resp.DataSourceData = connections
 }

@@ -37,9 +37,16 @@ func (w *world) wire() *wire {
 	if !ok {
 		w.t.Fatal("the schema is not an object")
 	}
-	empty := tftypes.Object{AttributeTypes: map[string]tftypes.Type{}}
 	p := &wire{t: w.t, server: server, schema: object}
-	config := p.encode(empty, tftypes.NewValue(empty, map[string]tftypes.Value{}))
+	kind, ok := schemas.Provider.ValueType().(tftypes.Object)
+	if !ok {
+		w.t.Fatal("the provider's schema is not an object")
+	}
+	none := map[string]tftypes.Value{}
+	for name, attribute := range kind.AttributeTypes {
+		none[name] = tftypes.NewValue(attribute, nil)
+	}
+	config := p.encode(kind, tftypes.NewValue(kind, none))
 	if _, err := server.ConfigureProvider(w.t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config}); err != nil {
 		w.t.Fatal(err)
 	}

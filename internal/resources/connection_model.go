@@ -4,7 +4,6 @@
 package resources
 
 import (
-	"net/url"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
@@ -20,6 +19,8 @@ import (
 
 type connectionModel struct {
 	Local        types.Object `tfsdk:"local"`
+	Modal        types.Object `tfsdk:"modal"`
+	Credentials  types.String `tfsdk:"credentials"`
 	Deployment   types.String `tfsdk:"deployment"`
 	URI          types.String `tfsdk:"uri"`
 	Location     types.String `tfsdk:"location"`
@@ -32,31 +33,48 @@ type connectionIdentity struct {
 	Location types.String `tfsdk:"location"`
 }
 
-var localType = map[string]attr.Type{"directory": types.StringType}
+// blocks are the blocks of which a connection has exactly one, by the name of
+// the vendor.
+func (m *connectionModel) blocks() map[string]*types.Object {
+	return map[string]*types.Object{"local": &m.Local, "modal": &m.Modal}
+}
 
-// directory is the local state directory: null for the user's own.
-func (m connectionModel) directory() types.String {
-	if m.Local.IsUnknown() {
-		return types.StringUnknown()
+// block is the one that m has, and the vendor's name.
+func (m *connectionModel) block() (vendor string, block types.Object) {
+	for vendor, block := range m.blocks() {
+		if !block.IsNull() {
+			return vendor, *block
+		}
 	}
-	directory, _ := m.Local.Attributes()["directory"].(types.String)
-	return directory
+	return "", types.Object{}
 }
 
 // known reports whether the URI follows from what is known.
-func (m connectionModel) known() bool {
-	return !m.directory().IsUnknown() && !m.Deployment.IsUnknown()
+func (m *connectionModel) known() bool {
+	for _, block := range m.blocks() {
+		if block.IsUnknown() {
+			return false
+		}
+		for _, value := range block.Attributes() {
+			if value.IsUnknown() {
+				return false
+			}
+		}
+	}
+	return !m.Credentials.IsUnknown() && !m.Deployment.IsUnknown()
 }
 
 // uri writes the connection as a URI, which must still be parsed.
-func (m connectionModel) uri() string {
-	u := url.URL{Scheme: "local"}
-	if directory := m.directory().ValueString(); directory != "" {
-		u.Host, u.Path, u.OmitHost = "", directory, false
+func (m *connectionModel) uri() string {
+	vendor, block := m.block()
+	u := vendorBlocks[vendor].url(block)
+	query := u.Query()
+	for setting, value := range map[string]types.String{"credentials": m.Credentials, "deployment": m.Deployment} {
+		if !value.IsNull() {
+			query.Set(setting, value.ValueString())
+		}
 	}
-	if deployment := m.Deployment.ValueString(); deployment != "" {
-		u.RawQuery = url.Values{"deployment": {deployment}}.Encode()
-	}
+	u.RawQuery = query.Encode()
 	return u.String()
 }
 
@@ -66,11 +84,19 @@ func connectionFromURI(uri string) (connectionModel, error) {
 	if err != nil {
 		return connectionModel{}, err
 	}
-	return connectionModel{
-		Local:        types.ObjectValueMust(localType, map[string]attr.Value{"directory": stringOrNull(conn.Path)}),
+	m := connectionModel{
+		Credentials:  stringOrNull(conn.CredentialsName()),
 		Deployment:   stringOrNull(conn.Deployment()),
 		Capabilities: types.ObjectNull(capabilitiesType),
-	}, nil
+	}
+	vendor := kind(conn.Scheme)
+	for name, block := range m.blocks() {
+		*block = types.ObjectNull(vendorBlocks[name].types)
+		if name == vendor {
+			*block = types.ObjectValueMust(vendorBlocks[name].types, vendorBlocks[name].values(conn))
+		}
+	}
+	return m, nil
 }
 
 // describe sets what follows from the configuration: the URI, its parts, and
@@ -78,7 +104,8 @@ func connectionFromURI(uri string) (connectionModel, error) {
 func (r *connectionResource) describe(m *connectionModel, diags *diag.Diagnostics) bool {
 	conn, err := r.connections.Open(m.uri())
 	if err != nil {
-		diags.AddAttributeError(path.Root("local"), "Connection cannot be opened", err.Error())
+		vendor, _ := m.block()
+		diags.AddAttributeError(path.Root(vendor), "Connection cannot be opened", err.Error())
 		return false
 	}
 	m.URI = types.StringValue(conn.String())

@@ -6,6 +6,7 @@ package resources
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
@@ -19,10 +20,11 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure   = (*connectionResource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*connectionResource)(nil)
-	_ resource.ResourceWithImportState = (*connectionResource)(nil)
-	_ resource.ResourceWithIdentity    = (*connectionResource)(nil)
+	_ resource.ResourceWithConfigure        = (*connectionResource)(nil)
+	_ resource.ResourceWithConfigValidators = (*connectionResource)(nil)
+	_ resource.ResourceWithModifyPlan       = (*connectionResource)(nil)
+	_ resource.ResourceWithImportState      = (*connectionResource)(nil)
+	_ resource.ResourceWithIdentity         = (*connectionResource)(nil)
 )
 
 // NewConnectionResource makes the resource sandbox_connection.
@@ -48,16 +50,13 @@ func (r *connectionResource) Schema(_ context.Context, _ resource.SchemaRequest,
 			"or that is not the one it was, is an error and never counts as deleted. Sandboxes do not need it: a literal " +
 			"URI works everywhere.",
 		Attributes: map[string]schema.Attribute{
-			"local": schema.SingleNestedAttribute{
-				MarkdownDescription: "Sandboxes on the Linux host on which Terraform runs.",
-				Required:            true,
-				Attributes: map[string]schema.Attribute{
-					"directory": schema.StringAttribute{
-						MarkdownDescription: "Absolute path of the state directory. Left out, the user's own. Another one replaces the connection.",
-						Optional:            true,
-						Validators:          []validator.String{isAbsoluteDirectory},
-					},
-				},
+			"local": localBlock.schema,
+			"modal": modalBlock.schema,
+			"credentials": schema.StringAttribute{
+				MarkdownDescription: "Name of the credential set to use: one of the provider's `credentials`, else the variables that " +
+					"bear its name. Left out, the vendor's usual variables and files.",
+				Optional:   true,
+				Validators: []validator.String{check("the name of a credential set", connect.CheckCredentialsName)},
 			},
 			"deployment": schema.StringAttribute{
 				MarkdownDescription: "Marker of the Airflow deployment for which sandboxes are made here. It is stamped on them.",
@@ -76,6 +75,11 @@ func (r *connectionResource) Schema(_ context.Context, _ resource.SchemaRequest,
 			},
 		},
 	}
+}
+
+// ConfigValidators demands exactly one vendor.
+func (r *connectionResource) ConfigValidators(context.Context) []resource.ConfigValidator {
+	return []resource.ConfigValidator{resourcevalidator.ExactlyOneOf(path.MatchRoot("local"), path.MatchRoot("modal"))}
 }
 
 // IdentitySchema says what tells two connections apart.
