@@ -36,6 +36,12 @@ type credential struct {
 // AddToken makes a token for the workspace of that name, and the workspace when
 // there is none. What belongs to one workspace is not found by another.
 func (s *Server) AddToken(workspaceName string) Token {
+	token := Token{ID: "ak-" + randomBase62(22), Secret: "as-" + randomBase62(22)}
+	s.addToken(workspaceName, token)
+	return token
+}
+
+func (s *Server) addToken(workspaceName string, token Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.workspaces[workspaceName]
@@ -43,9 +49,7 @@ func (s *Server) AddToken(workspaceName string) Token {
 		w = newWorkspace(workspaceName, s.opts.Environments, s.Now())
 		s.workspaces[workspaceName] = w
 	}
-	token := Token{ID: "ak-" + randomBase62(22), Secret: "as-" + randomBase62(22)}
 	s.tokens[token.ID] = credential{secret: token.Secret, workspace: w}
-	return token
 }
 
 // RevokeToken makes every later call with the token UNAUTHENTICATED.

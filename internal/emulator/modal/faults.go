@@ -163,4 +163,3 @@ func (s *Server) disturbStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	}
 	return err
 }
-

@@ -148,4 +148,3 @@ func (c *control) SandboxSetName(ctx context.Context, req *pb.SandboxSetNameRequ
 	w.names[nameKey{box.app, box.name}] = box
 	return &pb.SandboxSetNameResponse{}, nil
 }
-

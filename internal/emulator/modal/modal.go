@@ -61,7 +61,6 @@ type Server struct {
 	stop     context.CancelFunc
 	stopped  context.Context
 	served   chan struct{}
-	token    Token
 	faults   faults
 	calls    calls
 	replayed replayed
@@ -102,7 +101,7 @@ func Start(opts Options) (*Server, error) {
 	if s.dir, err = makeDirectory(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s.token = s.AddToken(s.opts.Workspace)
+	s.addToken(s.opts.Workspace, s.opts.Token)
 	s.serve(listener)
 	return s, nil
 }
@@ -153,7 +152,7 @@ func (s *Server) serve(listener net.Listener) {
 func (s *Server) URL() string { return "http://" + s.address }
 
 // Token is the credential that the server was started with.
-func (s *Server) Token() Token { return s.token }
+func (s *Server) Token() Token { return s.opts.Token }
 
 // Environ returns what a process needs in its environment to meet this server,
 // as NAME=VALUE. No file of the user's is read, so that no profile of a real
@@ -161,8 +160,8 @@ func (s *Server) Token() Token { return s.token }
 func (s *Server) Environ() []string {
 	return []string{
 		"MODAL_SERVER_URL=" + s.URL(),
-		"MODAL_TOKEN_ID=" + s.token.ID,
-		"MODAL_TOKEN_SECRET=" + s.token.Secret,
+		"MODAL_TOKEN_ID=" + s.opts.Token.ID,
+		"MODAL_TOKEN_SECRET=" + s.opts.Token.Secret,
 		"MODAL_CONFIG_PATH=" + filepath.Join(s.dir, "modal.toml"), // is not there
 		"MODAL_PROFILE=",
 		"MODAL_ENVIRONMENT=",

@@ -20,6 +20,8 @@ type Options struct {
 	Listen string
 	// Workspace is the name of the account; empty: "emulator".
 	Workspace string
+	// Token is the server's own credential; empty: a random one.
+	Token Token
 	// Environments of each workspace, the default one first; none: "main".
 	Environments []string
 	// Clock is by which sandboxes live and end; nil: this machine's. Tokens
@@ -104,6 +106,8 @@ func (g Generations) has(other Generations) bool { return g&other != 0 }
 
 func (o Options) complete() Options {
 	o.Workspace = cmp.Or(o.Workspace, "emulator")
+	o.Token.ID = cmp.Or(o.Token.ID, "ak-"+randomBase62(22))
+	o.Token.Secret = cmp.Or(o.Token.Secret, "as-"+randomBase62(22))
 	o.Environments = slices.Clone(o.Environments)
 	if len(o.Environments) == 0 {
 		o.Environments = []string{"main"}

@@ -55,6 +55,7 @@ var (
 	}.Build()
 	timedOut = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_TIMEOUT}.Build()
 	idledOut = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_IDLE_TIMEOUT}.Build()
+	evicted  = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_MEMORY_MANAGER_EVICTION}.Build()
 )
 
 // exited is the result of an entrypoint.

@@ -1,0 +1,24 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+// Command emulator serves vendors' protocols on this machine, so that Terraform,
+// Dags and the janitor can be used together without an account. Each vendor is
+// one subcommand, which prints the environment that its clients need and serves
+// until a signal.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+var version = "dev" // set by the release build
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,69 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+const about = `Serves a vendor's protocol on this machine.
+
+Commands are isolated as those of local: sandboxes are, but the protocol is
+protected by a token in plain text only: nothing but the loopback is listened on.
+
+Exit status: 0 stopped by SIGINT or SIGTERM, with everything removed; 1 failed;
+2 wrong usage.`
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run is main without the process around it; it returns the exit status.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	root := &cobra.Command{
+		Use:               "emulator",
+		Short:             "Serve a vendor's protocol on this machine",
+		Long:              about,
+		Version:           version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              subcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.AddCommand(modalCommand())
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintf(errs, "emulator: %v\n", err)
+	if wrong := (usageError{}); errors.As(err, &wrong) {
+		return 2
+	}
+	return 1
+}
+
+func subcommand(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("unknown vendor %q; try emulator --help", args[0])
+	}
+	return nil
+}
+
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("there are no arguments, only flags: %q", args)
+	}
+	return nil
+}
