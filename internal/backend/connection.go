@@ -57,5 +57,8 @@ type Vendor struct {
 	// Parse makes the canonical Connection of a URL whose query holds keys of
 	// Settings only, each once. It does no I/O and reads no environment.
 	Parse func(*url.URL) (Connection, error)
+	// Profile looks for the credentials that the vendor's own configuration file
+	// keeps under name, and reports whether there are any; nil: it has no such file.
+	Profile func(name string) (credentials Credentials, ok bool, err error)
 	Open  func(Connection, Credentials, *Caller) (Backend, error)
 }

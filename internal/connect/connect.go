@@ -13,9 +13,10 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend/local"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend/modal"
 )
 
-var vendors = registry{local.Vendor}
+var vendors = registry{local.Vendor, modal.Vendor}
 
 // registry is a list of vendors, in the order in which they are listed to
 // people.

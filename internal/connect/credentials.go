@@ -18,8 +18,8 @@ import (
 type Sets map[string]map[string]backend.Credentials
 
 // resolve finds the credentials of one connection. A named set comes from
-// options.Sets, else from the environment variables that bear its name, else it
-// is an error: it never falls back to an ambient one, which could belong to
+// options.Sets, else from the environment variables that bear its name, else from
+// the vendor's profile of that name, else it is an error: it never falls back to an ambient one, which could belong to
 // another account. Without a name, the vendor's own variables are taken, and
 // none of them set means nil: what the vendor does then is its own rule.
 func resolve(vendor backend.Vendor, name string, options Options) (backend.Credentials, error) {
@@ -45,8 +45,7 @@ func resolve(vendor backend.Vendor, name string, options Options) (backend.Crede
 	case len(found) == 0 && name == "":
 		return nil, nil
 	case len(found) == 0:
-		return nil, fmt.Errorf("%w: there is no credential set %q: neither the provider's credentials nor the variables %s hold it",
-			backend.ErrUnauthorized, name, variables(name, vendor))
+		return fromProfile(vendor, name)
 	}
 	if err := complete(vendor, found, func(field string) string { return variable(name, vendor, field) }); err != nil {
 		return nil, err
@@ -73,6 +72,19 @@ func fromSet(vendor backend.Vendor, name string, set map[string]backend.Credenti
 		return nil, err
 	}
 	return maps.Clone(credentials), nil
+}
+
+// fromProfile takes the vendor's own profile of that name.
+func fromProfile(vendor backend.Vendor, name string) (backend.Credentials, error) {
+	places := "neither the provider's credentials nor the variables " + variables(name, vendor) + " hold it"
+	if vendor.Profile != nil {
+		found, ok, err := vendor.Profile(name)
+		if ok || err != nil {
+			return found, err
+		}
+		places += ", and " + vendor.Name + " has no profile of that name"
+	}
+	return nil, fmt.Errorf("%w: there is no credential set %q: %s", backend.ErrUnauthorized, name, places)
 }
 
 // complete demands every field of the vendor. An empty string is what a missing

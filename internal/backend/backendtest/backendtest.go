@@ -38,6 +38,9 @@ type Factory struct {
 	Advance func(t *testing.T, d time.Duration)
 	// Image is what to build where the backend is an ImageBuilder.
 	Image backend.ImageSpec
+	// OutlivesCaller says that a command given up runs on until its timeout,
+	// because the vendor has no call that ends one.
+	OutlivesCaller bool
 	// Leave leaves one leftover behind, as a crash would.
 	Leave func(t *testing.T)
 }

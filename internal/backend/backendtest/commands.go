@@ -208,6 +208,9 @@ func testGivenUpCommand(t *testing.T, p *place, ref sandbox.Ref) {
 	if err == nil {
 		t.Errorf("Exec = %+v, want an error", got)
 	}
+	if p.OutlivesCaller {
+		t.Skip("the vendor has no call that ends a command before its timeout")
+	}
 	p.wantStill(t, ref)
 }
 

@@ -1,0 +1,218 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	sdk "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+)
+
+// app is one Modal app. Nothing is reached, and no file or variable is read,
+// before the first call.
+type app struct {
+	location    string
+	environment string
+	name        string
+	workspace   string // asserted; empty: any
+	sni         bool
+	credentials backend.Credentials
+	caller      *backend.Caller
+	clock       clock.Clock
+	memory      *memory
+
+	turn   chan struct{} // held by the one caller that looks the app up
+	mu     sync.Mutex
+	client *client  // nil: not made yet
+	inside *session // nil: not looked up yet
+	// builder is the version of Modal's image builder; empty: not asked yet.
+	builder string
+}
+
+// session is the app as one look-up has found it.
+type session struct {
+	*app
+	sdk   *sdk.Client
+	rpc   pb.ModalClientClient // the stubs, over the client's own connection
+	found *sdk.App
+}
+
+func open(conn backend.Connection, credentials backend.Credentials, caller *backend.Caller) (backend.Backend, error) {
+	return newApp(conn, credentials, caller, clock.System()), nil
+}
+
+func newApp(conn backend.Connection, credentials backend.Credentials, caller *backend.Caller, clk clock.Clock) *app {
+	a := &app{
+		location:    conn.Location(),
+		environment: defaultEnvironment,
+		name:        defaultApp,
+		workspace:   conn.Settings.Get(settingWorkspace),
+		sni:         conn.Settings.Get(settingEgress) == egressSNI,
+		credentials: credentials,
+		caller:      caller,
+		clock:       clk,
+		memory:      newMemory(),
+		turn:        make(chan struct{}, 1),
+	}
+	if conn.Authority != "" {
+		a.environment, a.name = conn.Authority, strings.TrimPrefix(conn.Path, "/")
+	}
+	return a
+}
+
+// Scope is the location. In which workspace it lies only a call can tell; that
+// is the identity, which Check reports.
+func (a *app) Scope() string { return a.location }
+
+// Check looks whose token it is and looks the app up anew. The identity is the
+// workspace's name and the app's id: the same URI exists in every account.
+func (a *app) Check(ctx context.Context) (backend.Status, error) {
+	s, err := a.lookUp(ctx)
+	if err != nil {
+		return backend.Status{}, a.failed("check", "", err)
+	}
+	workspace, err := s.workspaceName(ctx)
+	if err != nil {
+		return backend.Status{}, a.failed("check", "", err)
+	}
+	return backend.Status{
+		Identity: workspace + "/" + s.found.AppID,
+		Version:  "client " + s.sdk.Version(),
+		Detail:   fmt.Sprintf("workspace %s, environment %s, app %s (%s)", workspace, a.environment, a.name, s.found.AppID),
+	}, nil
+}
+
+// Prepare makes the app where it is missing. It makes no environment: those
+// carry permissions and budgets, and are for their owner to make.
+func (a *app) Prepare(ctx context.Context) error {
+	_, err := a.lookUp(ctx)
+	if !errors.Is(err, errNoApp) {
+		return a.failed("prepare", "", err)
+	}
+	c, err := a.dialed()
+	if err == nil {
+		_, err = c.Apps.FromName(ctx, a.name, &sdk.AppFromNameParams{Environment: a.environment, CreateIfMissing: true})
+	}
+	if err = classed(err); errors.Is(err, backend.ErrNotFound) {
+		err = fmt.Errorf("%w: there is no environment %s in this workspace; create it, or name another one", backend.ErrInvalid, a.environment)
+	}
+	if err == nil {
+		_, err = a.lookUp(ctx)
+	}
+	return a.failed("prepare", "", err)
+}
+
+// enter returns the session, and looks the app up the first time.
+func (a *app) enter(ctx context.Context) (*session, error) {
+	if s := a.entered(); s != nil {
+		return s, nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if s := a.entered(); s != nil {
+		return s, nil
+	}
+	return a.lookUp(ctx)
+}
+
+func (a *app) entered() *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.inside
+}
+
+// errNoApp is not ErrNotFound: that an app is missing proves nothing about a
+// sandbox.
+var errNoApp = errors.New("there is no such app")
+
+// lookUp finds the app anew: one that was stopped and made again is another app
+// of the same name. It also is the first call of every client, and so the one
+// that hands over the connection.
+func (a *app) lookUp(ctx context.Context) (*session, error) {
+	c, err := a.dialed()
+	if err != nil {
+		return nil, err
+	}
+	found, missing := c.Apps.FromName(ctx, a.name, &sdk.AppFromNameParams{Environment: a.environment})
+	if missing = classed(missing); missing != nil && !errors.Is(missing, backend.ErrNotFound) {
+		return nil, missing
+	}
+	s := &session{app: a, sdk: c.Client, rpc: c.stubs()}
+	if err := s.assertWorkspace(ctx); err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("%w: %w: no app %s in the environment %s of this workspace; `terraform apply` makes the app, not the "+
+			"environment. If there were sandboxes in it, look at the token, the environment and the app's name",
+			backend.ErrUnavailable, errNoApp, a.name, a.environment)
+	}
+	s.found = found
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inside = s
+	return s, nil
+}
+
+// dialed returns the client, which is made at the first call.
+func (a *app) dialed() (*client, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.client == nil {
+		made, err := dial(a.credentials, a.environment, a.caller)
+		if err != nil {
+			return nil, err
+		}
+		a.client = made
+	}
+	return a.client, nil
+}
+
+// assertWorkspace refuses a token of another workspace than the connection
+// names.
+func (s *session) assertWorkspace(ctx context.Context) error {
+	if s.workspace == "" {
+		return nil
+	}
+	workspace, err := s.workspaceName(ctx)
+	if err == nil && workspace != s.workspace {
+		err = fmt.Errorf("%w: the token belongs to the workspace %s, but the connection is for the workspace %s; use a token of %s",
+			backend.ErrUnauthorized, workspace, s.workspace, s.workspace)
+	}
+	return err
+}
+
+func (s *session) workspaceName(ctx context.Context) (string, error) {
+	reply, err := s.rpc.WorkspaceNameLookup(ctx, &emptypb.Empty{})
+	if err != nil {
+		return "", classed(err)
+	}
+	if name := reply.GetUsername(); name != "" {
+		return name, nil
+	}
+	return reply.GetWorkspaceName(), nil
+}
+
+// failed says what was attempted on which sandbox and where.
+func (a *app) failed(attempt, handle string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if handle != "" {
+		attempt += " " + handle
+	}
+	return fmt.Errorf("%s on %s: %w", attempt, a.Scope(), classed(err))
+}

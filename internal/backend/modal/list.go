@@ -1,0 +1,165 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// edge is how far a page reaches back over the end of the one before, in
+// seconds. The list knows no cursor: the next page is what is older than the last
+// sandbox seen, and of those made in the same instant some may be missing. A
+// float64 still tells a microsecond.
+const edge = 1e-6
+
+// List yields every sandbox of the app from the raw replies, which hold tags and
+// times. Only an item whose reply carries no tags costs a call of its own.
+func (a *app) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		s, err := a.lookUp(ctx)
+		if err != nil {
+			yield(sandbox.Sandbox{}, a.failed("list sandboxes", "", err))
+			return
+		}
+		seen := make(map[string]bool)
+		for info, err := range s.list(ctx, nil) {
+			var found sandbox.Sandbox
+			if err == nil {
+				found, err = s.read(ctx, info)
+			}
+			switch {
+			case errors.Is(err, backend.ErrNotFound): // it ended meanwhile
+				continue
+			case err != nil:
+				yield(sandbox.Sandbox{}, a.failed("list sandboxes", "", err))
+				return
+			}
+			seen[found.Handle] = true
+			if !yield(found, nil) {
+				return
+			}
+		}
+		a.memory.keepOnly(seen)
+	}
+}
+
+// list yields the live sandboxes of the app that have all of tags, of both
+// generations: SandboxListV2 shows V1 sandboxes too, SandboxList only those. An
+// error comes last and means that there may be more.
+func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.SandboxInfo, error] {
+	return func(yield func(*pb.SandboxInfo, error) bool) {
+		request := pb.SandboxListRequest_builder{AppId: s.found.AppID, Tags: wireTags(tags)}.Build()
+		for p := (paging{}); ; {
+			reply, err := s.rpc.SandboxListV2(ctx, request)
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			var fresh []*pb.SandboxInfo
+			if err == nil {
+				fresh, err = p.take(reply.GetSandboxes())
+			}
+			if err != nil {
+				yield(nil, classed(err))
+				return
+			}
+			for _, info := range fresh {
+				if !yield(info, nil) {
+					return
+				}
+			}
+			if p.done {
+				return
+			}
+			request.SetBeforeTimestamp(p.before)
+		}
+	}
+}
+
+// paging walks through a list from the newest sandbox to the oldest. Only an
+// empty page ends it, as in Modal's own clients: a short one may have others
+// behind it.
+type paging struct {
+	before  float64 // of the next page
+	done    bool
+	seen    map[string]bool // the sandboxes of the latest page
+	oldest  float64         // time of the last of them
+	longest int             // page so far
+}
+
+// take returns what page adds.
+func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
+	if len(page) == 0 {
+		p.done = true
+		return nil, nil
+	}
+	seen := make(map[string]bool, len(page))
+	var fresh []*pb.SandboxInfo
+	for _, info := range page {
+		if !p.seen[info.GetId()] && !seen[info.GetId()] {
+			fresh = append(fresh, info)
+		}
+		seen[info.GetId()] = true
+	}
+	oldest := page[len(page)-1].GetCreatedAt()
+	if p.seen != nil && oldest > p.oldest {
+		return nil, fmt.Errorf("%w: the list went back in time: a page after %s ends at %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
+	}
+	switch {
+	case len(fresh) > 0:
+		p.before = oldest + edge
+	case p.longest > 1 && len(page) >= p.longest:
+		// Nothing but repeats fills the page: what else was made in this instant
+		// cannot be asked for.
+		return nil, fmt.Errorf("%w: %d sandboxes or more were made at %s, which is more than one page of the list holds", backend.ErrUnavailable, len(page), moment(oldest))
+	default:
+		p.before = oldest
+	}
+	p.seen, p.oldest, p.longest = seen, oldest, max(p.longest, len(page))
+	return fresh, nil
+}
+
+// read makes a sandbox of a list item.
+func (s *session) read(ctx context.Context, info *pb.SandboxInfo) (sandbox.Sandbox, error) {
+	tags := tagsOf(info.GetTags())
+	if len(tags) == 0 {
+		var err error
+		if tags, err = s.tags(ctx, info.GetId()); err != nil {
+			return sandbox.Sandbox{}, err
+		}
+	}
+	known := s.memory.learn(info, tags)
+	found := sandbox.Sandbox{
+		Ref:        sandbox.Ref{Handle: info.GetId()},
+		Name:       info.GetName(),
+		State:      sandbox.Running,
+		StateWord:  "running", // the list shows no others
+		Tags:       tags,
+		TagsKnown:  true,
+		CreatedAt:  moment(info.GetCreatedAt()),
+		ServerEnds: known.ends,
+		Attached:   -1,
+	}
+	if known.destroyed {
+		found.State, found.StateWord = sandbox.Stopping, "terminating"
+	}
+	return found, nil
+}
+
+// moment reads a time of the wire, in seconds; 0 is unknown.
+func moment(seconds float64) time.Time {
+	if seconds <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()
+}

@@ -1,0 +1,138 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	sdk "github.com/modal-labs/modal-client/go"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+)
+
+const (
+	// reportWithin is how long after its deadline the end of a command is waited
+	// for; the kill takes up to a second (measured).
+	reportWithin = 15 * time.Second
+	// drainQuiet is how long a stream may be silent after the end of its command
+	// before it is given up: a process that was left behind may hold it open.
+	drainQuiet = 2 * time.Second
+
+	stdinChunk = 256 << 10 // bytes of one write
+
+	killed = 128 + 9
+)
+
+// execution is one command of ours.
+type execution struct {
+	argv           []string
+	dir            string
+	env            map[string]string
+	timeout        time.Duration // whole seconds
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// ending is how a command ended.
+type ending struct {
+	code       int // of a shell: 128+n after signal n
+	timedOut   bool
+	terminated bool // the sandbox ended
+	whole      bool // its output was read to the end
+}
+
+// run starts the command, feeds it, reads it and waits for its end, all at once:
+// a wait that is begun after the deadline reports a timeout whatever has happened
+// (measured), and a reader that is first used then has nothing to read.
+func (s *session) run(ctx context.Context, h *sdk.Sandbox, e execution) (ending, error) {
+	begun := s.clock.Now()
+	process, err := h.Exec(ctx, portable(e.argv), &sdk.SandboxExecParams{Workdir: e.dir, Env: e.env, Timeout: e.timeout})
+	if err != nil {
+		return ending{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go feed(process.Stdin, e.stdin, stop)
+	out, err2 := drain(process.Stdout, e.stdout), drain(process.Stderr, e.stderr)
+	defer out.close()
+	defer err2.close()
+
+	end, err := waitFor(ctx, process, e.timeout)
+	took := s.clock.Now().Sub(begun)
+	if ctx.Err() != nil {
+		return ending{}, context.Cause(ctx)
+	}
+	end.timedOut = end.timedOut || end.code == killed && took >= e.timeout
+	if err == nil {
+		end.whole, err = bothWhole(ctx, out, err2, end.timedOut)
+	}
+	if err != nil || end.timedOut || end.code >= 128 {
+		// A sandbox that ends takes its commands along without a word.
+		if gone, doubt := s.gone(ctx, h.SandboxID, ""); doubt == nil && gone {
+			end.terminated, err = true, nil
+			if end.code == 0 {
+				end.code = killed
+			}
+		}
+	}
+	return end, unfinished(err)
+}
+
+// unfinished is the error of a command that was started and whose end, or whose
+// output, did not arrive.
+func unfinished(err error) error {
+	if err = classed(err); err == nil || hasClass(err) && !errors.Is(err, backend.ErrUnavailable) && !errors.Is(err, backend.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w: the command was started, and its end is not known: %v", backend.ErrUnknownOutcome, err)
+}
+
+// waitFor waits for the end of the process, and a little longer than the server
+// should need to bring it about.
+func waitFor(ctx context.Context, process *sdk.ContainerProcess, timeout time.Duration) (ending, error) {
+	waiting, cancel := context.WithTimeout(ctx, timeout+reportWithin)
+	defer cancel()
+	code, err := process.Wait(waiting, nil)
+	if is[sdk.ExecTimeoutError](err) || err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return ending{code: killed, timedOut: true}, nil
+	}
+	return ending{code: code}, err
+}
+
+// feed writes the standard input and closes it. What goes wrong on our side, or
+// on the way, must not look like the end of the input to the command; that the
+// command has closed it is its own business.
+func feed(stdin io.WriteCloser, from io.Reader, stop context.CancelCauseFunc) {
+	if from != nil {
+		in := &remembering{Reader: from}
+		_, err := io.CopyBuffer(struct{ io.Writer }{stdin}, in, make([]byte, stdinChunk))
+		switch {
+		case in.err != nil:
+			stop(fmt.Errorf("read the standard input: %w", in.err))
+			return
+		case errors.Is(classed(err), backend.ErrUnavailable):
+			stop(unfinished(err))
+			return
+		}
+	}
+	_ = stdin.Close()
+}
+
+// remembering keeps the error that ended a reader early.
+type remembering struct {
+	io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
