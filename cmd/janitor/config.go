@@ -24,8 +24,8 @@ The file, with every key and its default:
     NAME:
       uri: "local:"           # required
       schedule: "@hourly"     # default: the one above
-      rules: {expired: enforce, failed_teardown: enforce, orphaned_workspace: report}
-  grace: {expired: 5m, failed_teardown: 15m, orphaned_workspace: 24h}
+      rules: {expired: enforce, failed_teardown: enforce, retired: enforce, orphaned_workspace: report}
+  grace: {expired: 5m, failed_teardown: 15m, retired: 1h, orphaned_workspace: 24h}
   limits: {deletes_per_run: 20, share: 0.25, run_deadline: 10m}
   protect: {owners: ["PATTERN*"], tags: {KEY: VALUE}, handles: ["NAME#HANDLE"]}`,
 		Args: cobra.NoArgs,

@@ -155,7 +155,11 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 		}
 		p.marks[v.Key] = mark
 	case Postponed, Spared:
-		if before, asked := p.unasked[v.Key]; asked {
+		before, intended := p.unasked[v.Key]
+		if result == Spared {
+			before = before.StartOver()
+		}
+		if intended {
 			p.marks[v.Key] = before
 		}
 		attempt = 0

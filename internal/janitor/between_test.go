@@ -217,3 +217,36 @@ func (r reborn) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, erro
 	b.Incarnation = "2"
 	return b, err
 }
+
+func TestAHolderThatComesBetweenLookAndActIsSparedAndTheGraceBeginsAnew(t *testing.T) {
+	box := alive("replaced")
+	box.Tags[sandbox.TagRetiredAt] = airflow.FormatExpiry(noon.Add(-5 * time.Hour))
+	l := newLab(box)
+	opts := enforcing(l)
+	sweep(t, opts)
+	opts.advance(2 * time.Hour)
+	held := func(holder string) {
+		if holder == "" {
+			delete(l.boxes[box.Ref].Tags, airflow.TagHolder)
+		} else {
+			l.boxes[box.Ref].Tags[airflow.TagHolder] = holder
+		}
+	}
+	l.onGet = func(context.Context, sandbox.Ref) error { held("etl/run/task"); return nil }
+	expect(t, "while a task attaches", said(sweep(t, opts)), []string{"replaced spared"})
+	l.onGet = nil
+	for _, step := range []struct {
+		holder string
+		want   []string
+	}{
+		{"", nil}, // it left before the next look
+		{"etl/run/task", nil},
+		{"", nil},
+	} {
+		held(step.holder)
+		opts.advance(40 * time.Minute)
+		expect(t, "with holder "+step.holder, said(sweep(t, opts)), step.want)
+	}
+	opts.advance(time.Hour)
+	expect(t, "free for the grace", said(sweep(t, opts)), []string{"replaced reclaimed"})
+}

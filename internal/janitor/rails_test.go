@@ -98,7 +98,7 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 		}},
 		{"the grace", 1, func(c *rules) {
 			c.blind = func(_ *verdict.Facts, p *verdict.Policy) {
-				p.Graces = map[verdict.Reason]time.Duration{"expired": 0, "failed_teardown": 0, "orphaned_workspace": 0}
+				p.Graces = map[verdict.Reason]time.Duration{"expired": 0, "failed_teardown": 0, "retired": 0, "orphaned_workspace": 0}
 			}
 		}},
 		{"the age of a leftover", 5, func(c *rules) {
@@ -112,6 +112,14 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 		}},
 		{"the recorded end", 1, func(c *rules) {
 			c.blind = onBoxes(func(b *sandbox.Sandbox) { delete(b.Tags, airflow.TagExpiresAt) })
+		}},
+		{"the holder of what was replaced", 18, func(c *rules) {
+			c.blind = onBoxes(func(b *sandbox.Sandbox) { delete(b.Tags, airflow.TagHolder) })
+		}},
+		{"what was replaced is free for the grace", 18, func(c *rules) {
+			c.blind = onMarks(func(_ verdict.Key, m *verdict.Mark) {
+				m.First, m.Looks = m.First.Add(-24*time.Hour), 1
+			})
 		}},
 		{"the cap", 8, func(c *rules) { c.options = func(o *Options) { o.DeletesPerRun = 1000 } }},
 		{"the share breaker", 17, func(c *rules) {

@@ -69,6 +69,10 @@ func (b *simBackend) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error]
 		}
 		b.v.witnessEnd(b.s, "sandboxes", err)
 		for _, box := range boxes[:cut] {
+			box, there := b.withTags(ctx, box)
+			if !there {
+				continue
+			}
 			if b.v.ended[b.s.name+"sandboxes"] == 1 {
 				b.v.listed[b.s.name][box.Ref] = box
 			}
@@ -80,6 +84,23 @@ func (b *simBackend) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error]
 			yield(sandbox.Sandbox{}, err)
 		}
 	}
+}
+
+// withTags reads singly what the reply to a list did not tell. What is gone by
+// then is not there.
+func (b *simBackend) withTags(ctx context.Context, told sandbox.Sandbox) (_ sandbox.Sandbox, there bool) {
+	if told.TagsKnown {
+		return told, true
+	}
+	there = true
+	_ = b.do(ctx, DefaultCallTimeout/2, func() error {
+		var found *box
+		if found, there = b.s.boxes[told.Ref]; there && !found.untold {
+			told.Tags, told.TagsKnown = found.Tags.Clone(), true
+		}
+		return nil
+	})
+	return told, there
 }
 
 // longestLag is how far back a listing may show.
@@ -96,7 +117,8 @@ func (v *view) listBoxes(s *site) []sandbox.Sandbox {
 	}
 	boxes := make([]sandbox.Sandbox, 0, len(s.boxes))
 	for _, ref := range refs(s.boxes) {
-		boxes = append(boxes, s.boxes[ref].reply())
+		b := s.boxes[ref]
+		boxes = append(boxes, b.reply(b.bare))
 	}
 	if v.chance(0.2) {
 		s.past, s.pastAt = boxes, v.now
@@ -108,10 +130,10 @@ func (v *view) listBoxes(s *site) []sandbox.Sandbox {
 }
 
 // reply is what the backend tells of a sandbox.
-func (b *box) reply() sandbox.Sandbox {
+func (b *box) reply(bare bool) sandbox.Sandbox {
 	told := b.Sandbox
 	told.Tags = b.Tags.Clone()
-	if b.untold {
+	if b.untold || bare {
 		told.Tags, told.TagsKnown = nil, false
 	}
 	return told
@@ -159,7 +181,9 @@ func (b *simBackend) Destroy(ctx context.Context, ref sandbox.Ref) error {
 			return errors.New("permission denied")
 		case found.slow > 10*time.Minute:
 			found.goneAt = b.v.now.Add(found.slow - 10*time.Minute)
-			found.State, found.StateSince = sandbox.Stopping, b.v.now
+			if !found.bare { // else it seems to run on
+				found.State, found.StateSince = sandbox.Stopping, b.v.now
+			}
 		default:
 			delete(b.s.boxes, ref)
 		}

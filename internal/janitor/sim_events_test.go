@@ -16,7 +16,7 @@ func (w *world) pass(d time.Duration) {
 	for _, s := range w.places {
 		for _, ref := range refs(s.boxes) {
 			b := s.boxes[ref]
-			ends := s.remote && !b.ServerEnds.IsZero() && w.now.After(b.ServerEnds.Add(35*time.Second)) && len(ref.Incarnation)%2 == 0
+			ends := b.mortal && w.now.After(b.ServerEnds.Add(35*time.Second))
 			if ends || !b.goneAt.IsZero() && w.now.After(b.goneAt) {
 				delete(s.boxes, ref)
 			}
@@ -43,7 +43,7 @@ func (w *world) event() {
 
 func (w *world) boxEvent(s *site, b *box) {
 	ends := w.now.Add(time.Minute + w.upTo(2*time.Hour))
-	switch w.IntN(12) {
+	switch w.IntN(18) {
 	case 0, 1: // renewed, wholly or in one of the two places
 		if _, ok := b.Tags[airflow.TagExpiresAt]; ok && w.chance(0.8) {
 			b.Tags[airflow.TagExpiresAt] = airflow.FormatExpiry(ends)
@@ -71,6 +71,15 @@ func (w *world) boxEvent(s *site, b *box) {
 		b.Problem = []string{"", "its record cannot be read"}[w.IntN(2)]
 	case 11:
 		b.Tags[airflow.TagOwner] = []string{"etl/run", "keep/run"}[w.IntN(2)]
+	case 12, 13: // Terraform makes another in its place, held or not
+		b.Tags[sandbox.TagRetiredAt] = airflow.FormatExpiry(w.now)
+		w.create(s)
+	case 14:
+		b.Tags[sandbox.TagRetiredAt] = "soon"
+	case 15, 16: // a task attaches
+		b.Tags[airflow.TagHolder] = "etl/run/task"
+	case 17: // and ends
+		delete(b.Tags, airflow.TagHolder)
 	}
 }
 

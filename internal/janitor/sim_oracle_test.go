@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -35,6 +36,7 @@ type witnesses struct {
 	hasKnown bool
 
 	clocks   map[string]time.Time                       // the janitor's clock at the first listing, by place
+	looked   map[string]time.Time                       // and the true time
 	ended    map[string]int                             // listings of each kind that ended, or broke
 	partial  map[string]bool                            // the look was not complete
 	empty    map[string]bool                            // the look showed nothing
@@ -50,7 +52,7 @@ type witnesses struct {
 
 func newWitnesses() witnesses {
 	return witnesses{
-		clocks: make(map[string]time.Time), ended: make(map[string]int),
+		clocks: make(map[string]time.Time), looked: make(map[string]time.Time), ended: make(map[string]int),
 		partial: make(map[string]bool), empty: make(map[string]bool),
 		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
 		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
@@ -79,7 +81,7 @@ func (w *world) note(format string, args ...any) {
 
 func (v *view) witnessList(s *site) {
 	if _, again := v.clocks[s.name]; !again {
-		v.clocks[s.name] = v.now.Add(v.skew)
+		v.clocks[s.name], v.looked[s.name] = v.now.Add(v.skew), v.now
 		v.empty[s.name] = s.signedOut
 		v.listed[s.name] = make(map[sandbox.Ref]sandbox.Sandbox)
 	}
@@ -113,7 +115,7 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 }
 
 func (v *view) witnessBox(s *site, b *box) witness {
-	return witness{box: b.reply(), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
+	return witness{box: b.reply(false), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
 }
 
 // checkAsk watches one destroy or removal as it happens.
@@ -126,6 +128,8 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 		v.harm(2, "%s#%s is asked without a fresh read", s.name, key.Handle)
 	case read.keeps == "it is protected" || read.keeps == "it is foreign" || read.keeps == "it cannot be read" || read.keeps == "it is too young":
 		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
+	case read.keeps == "it is held" || read.keeps == "" && v.metHolder(s, id, read.box):
+		v.harm(18, "%s#%s is asked although a look met its holder a moment ago", s.name, key.Handle)
 	case read.keeps != "":
 		v.harm(1, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
 	}
@@ -150,6 +154,32 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 		v.removals[s.name]++
 		if size := v.size[s.name]; size >= 8 && float64(v.removals[s.name]) > simShare*float64(size) {
 			v.harm(17, "%d of %d go without a date of their own", v.removals[s.name], size)
+		}
+	}
+}
+
+// metHolder reports whether something goes because it is retired although,
+// within the grace, a look met a holder.
+func (v *view) metHolder(s *site, id seen, told sandbox.Sandbox) bool {
+	met, ever := v.met[id]
+	told.Tags = told.Tags.Clone()
+	delete(told.Tags, sandbox.TagRetiredAt)
+	retired := v.keepsBox(s, &box{Sandbox: told}, v.now.Add(s.error())) != ""
+	return retired && ever && v.now.Add(2*s.error()).Before(met.Add(simRetired))
+}
+
+// checkMet remembers which holders a look met.
+func (v *view) checkMet() {
+	for _, s := range v.places {
+		for ref, told := range v.listed[s.name] {
+			if _, held := told.Tags[airflow.TagHolder]; held {
+				v.met[seen{s.name, verdict.Key{Ref: ref}}] = v.looked[s.name]
+			}
+		}
+	}
+	for id, read := range v.reads {
+		if _, held := read.box.Tags[airflow.TagHolder]; held {
+			v.met[id] = v.looked[id.place]
 		}
 	}
 }
@@ -187,6 +217,7 @@ func (v *view) checkPatience(id seen) {
 
 // checkSave watches what is forgotten.
 func (v *view) checkSave(after Document) {
+	v.checkMet()
 	for _, s := range v.places {
 		scope := "sim:" + s.name
 		before, now := v.known.Scopes[scope], after.Scopes[scope]

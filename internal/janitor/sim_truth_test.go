@@ -50,12 +50,20 @@ func (w *world) keepsBox(s *site, b *box, at time.Time) string {
 	case !asked && stuck && at.After(b.StateSince.Add(simFailed)):
 		return ""
 	}
+	replaced, retired := unix(b.Tags[sandbox.TagRetiredAt])
+	_, held := b.Tags[airflow.TagHolder]
+	if retired && !held && !b.CreatedAt.IsZero() && at.After(replaced.Add(simRetired)) {
+		return ""
+	}
 	tag, recorded := b.Tags[airflow.TagExpiresAt]
 	end, readable := unix(tag)
 	if b.ServerEnds.After(end) {
 		end = b.ServerEnds
 	}
 	if b.CreatedAt.IsZero() || end.IsZero() || recorded && !readable || at.Before(end.Add(simExpired)) {
+		if retired && held {
+			return "it is held"
+		}
 		return "it is not past its end"
 	}
 	return ""

@@ -77,7 +77,7 @@ func simPolicy(s *site) verdict.Policy {
 		Mode:       verdict.Enforce,
 		Modes:      map[verdict.Reason]verdict.Mode{"orphaned_workspace": verdict.Enforce},
 		Graces: map[verdict.Reason]time.Duration{
-			"expired": simExpired, "failed_teardown": simFailed, "orphaned_workspace": simOrphan,
+			"expired": simExpired, "failed_teardown": simFailed, "retired": simRetired, "orphaned_workspace": simOrphan,
 		},
 		Share: simShare,
 		Protect: verdict.Protection{

@@ -30,6 +30,7 @@ type world struct {
 	views  []*view // of the runs in progress
 
 	askings map[seen]asking
+	met     map[seen]time.Time // when a saved look last met a holder
 	said    map[seen]bool
 	results map[ActionResult]int
 	exits   map[Exit]int
@@ -77,6 +78,8 @@ type box struct {
 
 	stubborn bool
 	untold   bool // replies do not carry its tags
+	bare     bool // replies to a list do not; they are read one by one
+	mortal   bool // the backend ends it
 	slow     time.Duration
 	goneAt   time.Time
 }
@@ -89,12 +92,13 @@ const (
 	simShare   = 0.5
 	simExpired = 5 * time.Minute
 	simFailed  = 15 * time.Minute
+	simRetired = 30 * time.Minute
 )
 
 func newWorld(seed uint64, cfg rules) *world {
 	w := &world{
 		Rand: rand.New(rand.NewPCG(seed, 0)), now: simStart, cfg: cfg,
-		askings: make(map[seen]asking), said: make(map[seen]bool),
+		askings: make(map[seen]asking), met: make(map[seen]time.Time), said: make(map[seen]bool),
 		results: make(map[ActionResult]int), exits: make(map[Exit]int),
 	}
 	w.places = []*site{newSite("remote", true), newSite("other", true)}
@@ -182,7 +186,7 @@ func (w *world) create(s *site) {
 		b.Tags[airflow.TagExpiresAt] = "soon"
 	}
 	if s.remote {
-		b.ServerEnds = end
+		b.ServerEnds, b.mortal, b.bare = end, w.chance(0.5), w.chance(0.2)
 	}
 	if w.chance(0.1) { // foreign: no marker, but an end that passes
 		b.Tags = sandbox.Tags{"team": "data"}

@@ -46,7 +46,7 @@ func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict
 		return v
 	}
 	v.Reason, v.Act, v.Mode = rule.Reason, rule.Act, policy.mode(rule)
-	v.Dated, v.Since, v.Evidence, v.Doubt = !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
+	v.Dated, v.Since, v.Evidence, v.Doubt = finding.Dated || !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
 	switch {
 	case suspended:
 		v.Outcome = Suspected
@@ -55,7 +55,7 @@ func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict
 		v.Outcome = Unjudged
 		return v
 	}
-	return v.age(policy.grace(rule), facts, policy)
+	return v.age(policy.grace(rule), finding.Marked, facts, policy)
 }
 
 // weight decides between the rules: one that may act now is heard before one
@@ -133,19 +133,20 @@ func (r Rule) ask(s Subject, facts *Facts) (finding Finding, suspended bool) {
 }
 
 // age weighs the age of a proof, and what is remembered of its subject.
-func (v Verdict) age(grace time.Duration, facts *Facts, policy Policy) Verdict {
+// needsMark is as Finding.Marked.
+func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts, policy Policy) Verdict {
 	mark, marked := facts.Marks[v.Key]
-	agreed := marked && mark.Reason == v.Reason
+	agreed := marked && mark.Reason == v.Reason && !mark.First.IsZero()
 	v.Attempts, v.Error = mark.Attempts, mark.LastError
 	v.Ripe = v.Since.Add(grace)
-	if !v.Dated {
+	if needsMark {
 		first := facts.Now
 		if agreed {
 			first = mark.First
 		}
 		v.Ripe = later(v.Ripe, first.Add(grace))
 	}
-	if marked {
+	if mark.Looks > 0 {
 		v.Evidence = append(v.Evidence, Evidence{"looks before", fmt.Sprintf("%d since %s", mark.Looks, stamp(mark.First)), "janitor"})
 	}
 	restart := facts.restart(policy)
@@ -154,7 +155,7 @@ func (v Verdict) age(grace time.Duration, facts *Facts, policy Policy) Verdict {
 		v.Outcome = Quarantined
 	case restart != "":
 		v.Outcome, v.Doubt, v.Ripe = Suspected, restart, later(v.Ripe, facts.Now)
-	case facts.Now.Before(v.Ripe), !v.Dated && (!agreed || mark.Looks == 0):
+	case facts.Now.Before(v.Ripe), needsMark && (!agreed || mark.Looks == 0):
 		v.Outcome = Suspected
 	case facts.Now.Before(mark.Next):
 		v.Outcome, v.Ripe = BackingOff, mark.Next

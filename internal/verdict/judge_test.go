@@ -63,7 +63,8 @@ func TestALookAtWhichTimeIsInDoubtOnlyMarks(t *testing.T) {
 				t.Errorf("doubt %q", v.Doubt)
 			}
 			marks := Remember(facts, Decide(facts, enforced()))
-			if mark := marks[s.Key()]; !mark.First.Equal(noon) || mark.Looks != 1 {
+			mark, marked := marks[s.Key()]
+			if trusted := c.want == Condemned; !marked || mark.First.Equal(noon) != trusted || mark.Looks > 0 != trusted {
 				t.Errorf("remembered as %+v", mark)
 			}
 		})

@@ -22,7 +22,7 @@ const goneKept = 24 * time.Hour
 // Mark is all that is remembered of a suspect; no mark, never suspected.
 type Mark struct {
 	Reason    Reason    `json:"reason"`
-	First     time.Time `json:"first"`          // when the reason was first seen to hold
+	First     time.Time `json:"first,omitzero"` // when the reason was first seen to hold; zero: it did not at the last look
 	Looks     int       `json:"looks"`          // complete ones that agreed
 	Asked     time.Time `json:"asked,omitzero"` // when its end was last asked for; zero: never
 	Next      time.Time `json:"next,omitzero"`  // not asked again before

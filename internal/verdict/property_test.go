@@ -24,6 +24,8 @@ var drawnTags = []struct {
 	{airflow.TagExpiresAt, []string{"0", "soon", unix(noon.Add(-time.Hour)), unix(noon.Add(time.Hour)), unix(noon.Add(-time.Minute))}},
 	{airflow.TagOwner, []string{"a/b", "keep/b"}},
 	{sandbox.TagTeardownAt, []string{"x", unix(noon.Add(-time.Hour)), unix(noon)}},
+	{sandbox.TagRetiredAt, []string{"x", unix(noon.Add(-3 * time.Hour)), unix(noon)}},
+	{airflow.TagHolder, []string{"a/b/c"}},
 	{sandbox.TagProtect, []string{"yes", "false", unix(noon.Add(-time.Hour)), unix(noon.Add(time.Hour))}},
 	{sandbox.TagManagedBy, []string{sandbox.ManagedByTerraform}},
 }

@@ -31,15 +31,17 @@ func Remember(facts Facts, plan Plan) Marks {
 		switch {
 		case !old.Gone.IsZero(): // below
 		case blind || v.Outcome == Unjudged || v.Outcome == Suspected && v.Ripe.IsZero():
-			if marked {
+			if marked && (blind || v.Reason == "" || v.Reason == old.Reason) {
 				marks[v.Key] = old
+			} else if marked { // another reason may hold, the old one did not
+				marks[v.Key] = old.StartOver()
 			}
 		case v.Outcome >= Suspected:
 			marks[v.Key] = old.agree(v, facts)
 		case v.Outcome == Ended && !old.Asked.IsZero():
 			marks[v.Key] = old // its end was asked for, and is still to be confirmed
 		case marked && !facts.Complete:
-			marks[v.Key] = old.startOver(facts)
+			marks[v.Key] = old.StartOver()
 		}
 	}
 	for key, mark := range facts.Marks {
@@ -59,22 +61,29 @@ func Remember(facts Facts, plan Plan) Marks {
 
 // agree counts one more look that saw the reason.
 func (m Mark) agree(v Verdict, facts Facts) Mark {
-	if m.Reason != v.Reason || v.Doubt != "" || m.First.After(facts.Now) {
-		m = m.startOver(facts)
+	if m.Reason != v.Reason || v.Doubt != "" || m.First.IsZero() || m.First.After(facts.Now) {
+		m = m.StartOver()
+		if furthest := facts.Now.Add(maxBackOff); m.Next.After(furthest) {
+			m.Next = furthest
+		}
 	}
 	m.Reason = v.Reason
+	if v.Doubt != "" {
+		return m // a time that is in doubt must not become the age of anything
+	}
+	if m.First.IsZero() {
+		m.First = facts.Now
+	}
 	if facts.Complete {
 		m.Looks++
 	}
 	return m
 }
 
-// startOver forgets since when the reason holds, but not what was asked.
-func (m Mark) startOver(facts Facts) Mark {
-	m.First, m.Looks = facts.Now, 0
-	if furthest := facts.Now.Add(maxBackOff); m.Next.After(furthest) {
-		m.Next = furthest
-	}
+// StartOver forgets since when the reason holds, because it was seen not to,
+// but not what was asked.
+func (m Mark) StartOver() Mark {
+	m.First, m.Looks = time.Time{}, 0
 	return m
 }
 

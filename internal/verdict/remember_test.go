@@ -41,7 +41,7 @@ func TestAMarkIsKeptClearedOrLeftAsTheLookAllows(t *testing.T) {
 		{"still dead, complete", dead, true, old, with(old, func(m *Mark) { m.Looks = 4 })},
 		{"still dead, not complete", dead, false, old, &old},
 		{"alive, complete", func(*sandbox.Sandbox) {}, true, old, nil},
-		{"alive, not complete: it starts over", func(*sandbox.Sandbox) {}, false, old, with(old, func(m *Mark) { m.First, m.Looks = noon, 0 })},
+		{"alive, not complete: it starts over", func(*sandbox.Sandbox) {}, false, old, with(old, func(m *Mark) { m.First, m.Looks = time.Time{}, 0 })},
 		{"not listed, complete", nil, true, old, nil},
 		{"not listed, not complete", nil, false, old, &old},
 		{"not listed, but asked to go: a read by id decides", nil, true, asked, &asked},
@@ -52,6 +52,10 @@ func TestAMarkIsKeptClearedOrLeftAsTheLookAllows(t *testing.T) {
 		{"dead for another reason: it starts over, and the wait stays", func(b *sandbox.Sandbox) {
 			b.State, b.StateSince = sandbox.Failed, noon.Add(-time.Hour)
 		}, true, asked, with(asked, func(m *Mark) { m.Reason, m.First, m.Looks = "failed_teardown", noon, 1 })},
+		{"in doubt for another reason: the old one was seen not to hold", func(b *sandbox.Sandbox) {
+			b.Tags[sandbox.TagTeardownAt] = "soon"
+		}, true, asked, with(asked, func(m *Mark) { m.First, m.Looks = time.Time{}, 0 })},
+		{"dead again after it was seen not to be", dead, true, old.StartOver(), with(old, func(m *Mark) { m.First, m.Looks = noon, 1 })},
 		{"marked by a clock that was ahead", dead, true,
 			Mark{Reason: "expired", First: noon.Add(900 * time.Hour), Looks: 3, Attempts: 1, Next: noon.Add(900 * time.Hour)},
 			&Mark{Reason: "expired", First: noon, Looks: 1, Attempts: 1, Next: noon.Add(maxBackOff)}},

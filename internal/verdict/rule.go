@@ -40,7 +40,10 @@ type Finding struct {
 	Since time.Time
 	// Marked means that Since proves nothing alone: the mark must be as old as
 	// the grace too, and two complete looks must agree.
-	Marked   bool
+	Marked bool
+	// Dated means that, Marked or not, Since was written down for this subject;
+	// the share breaker has no guess to stop. What is not Marked is Dated.
+	Dated    bool
 	Evidence []Evidence
 	Doubt    string // why the answer is Unknown
 }
@@ -97,7 +100,7 @@ type Rule struct {
 }
 
 // rules are all reasons, in order of precedence.
-var rules = []Rule{expired, failedTeardown, orphanedWorkspace}
+var rules = []Rule{expired, failedTeardown, retired, orphanedWorkspace}
 
 // Rules returns every reason to reclaim, in order of precedence.
 func Rules() []Rule { return slices.Clone(rules) }

@@ -183,6 +183,77 @@ func TestFailedTeardownDoesNotWaitForALaterExpiry(t *testing.T) {
 	check(t, s, looked(s), enforced(), Condemned, "failed_teardown")
 }
 
+func TestRetiredGoesOnlyWhenNoLookOfTheGraceMetAHolder(t *testing.T) {
+	replaced := func(value string) func(*sandbox.Sandbox) {
+		return func(b *sandbox.Sandbox) { b.Tags[sandbox.TagRetiredAt] = value }
+	}
+	long := replaced(unix(noon.Add(-3 * time.Hour)))
+	and := func(key, value string) func(*sandbox.Sandbox) {
+		return func(b *sandbox.Sandbox) { long(b); b.Tags[key] = value }
+	}
+	aged := marked("retired")
+	cases := []struct {
+		name   string
+		change func(*sandbox.Sandbox)
+		mark   Mark
+		want   Outcome
+	}{
+		{"replaced long ago, and free for as long as we look", long, aged, Condemned},
+		{"managed by Terraform", and(sandbox.TagManagedBy, sandbox.ManagedByTerraform), aged, Condemned},
+		{"seen for the first time", long, Mark{}, Suspected},
+		{"a look met a holder", long, aged.StartOver(), Suspected},
+		{"free for less than the grace", long, Mark{Reason: "retired", First: noon.Add(-59 * time.Minute), Looks: 6}, Suspected},
+		{"free for the grace to the second", long, Mark{Reason: "retired", First: noon.Add(-time.Hour), Looks: 6}, Condemned},
+		{"no look was complete", long, Mark{Reason: "retired", First: noon.Add(-3 * time.Hour)}, Suspected},
+		{"marked for another reason", long, marked("expired"), Suspected},
+		{"replaced a moment ago", replaced(unix(noon.Add(-time.Minute))), aged, Suspected},
+		{"replaced in what is yet to come", replaced(unix(noon.Add(time.Hour))), aged, Suspected},
+		{"held", and(airflow.TagHolder, "etl/run/task"), aged, Alive},
+		{"held by nobody we know", and(airflow.TagHolder, ""), aged, Alive},
+		{"held, and when it was replaced cannot be read", func(b *sandbox.Sandbox) {
+			and(airflow.TagHolder, "etl/run/task")(b)
+			replaced("yes")(b)
+		}, aged, Alive},
+		{"not a time", replaced("yes"), aged, Unjudged},
+		{"milliseconds", replaced(unix(noon.Add(-3*time.Hour)) + "000"), aged, Unjudged},
+		{"replaced before it was made", replaced(unix(noon.Add(-49 * time.Hour))), aged, Unjudged},
+		{"of unknown age", func(b *sandbox.Sandbox) { long(b); b.CreatedAt = time.Time{} }, aged, Unjudged},
+		{"not replaced", func(*sandbox.Sandbox) {}, aged, Alive},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := running(c.change)
+			facts := looked(s)
+			if c.mark.Reason != "" {
+				facts.Marks = Marks{s.Key(): c.mark}
+			}
+			reason := retired.Reason
+			if c.want == Alive {
+				reason = ""
+			}
+			check(t, s, facts, enforced(), c.want, reason)
+		})
+	}
+}
+
+func TestRetiredIsDatedByTerraformAndNotCountedByTheShareBreaker(t *testing.T) {
+	var subjects []Subject
+	marks := make(Marks)
+	for i := range 10 {
+		s := running(func(b *sandbox.Sandbox) {
+			b.Handle = strconv.Itoa(i)
+			b.Tags[sandbox.TagRetiredAt] = unix(noon.Add(-3 * time.Hour))
+		})
+		subjects, marks[s.Key()] = append(subjects, s), marked("retired")
+	}
+	facts := looked(subjects...)
+	facts.Marks = marks
+	plan := Decide(facts, enforced())
+	if len(plan.Condemned()) != 10 || !plan.Verdicts[0].Dated || !plan.Verdicts[0].Since.Equal(noon.Add(-3*time.Hour)) {
+		t.Errorf("refused %q, first %+v", plan.Refused, plan.Verdicts[0])
+	}
+}
+
 func TestOrphanedWorkspaceNeedsTwoCompleteLooksAndTheGraceTwice(t *testing.T) {
 	day := 24 * time.Hour
 	aged := marked("orphaned_workspace")

@@ -71,13 +71,13 @@ func TestEveryKeyOfTheFileIsInForce(t *testing.T) {
 			"limits":    config.Limits{DeletesPerRun: 7, Share: 0.5, RunDeadline: config.Duration(2 * time.Minute)},
 			"policy": verdict.Policy{
 				Connection: "local", Mode: verdict.Enforce, Share: 0.5,
-				Modes:  map[verdict.Reason]verdict.Mode{"expired": verdict.Enforce, "failed_teardown": verdict.Enforce, "orphaned_workspace": verdict.Enforce},
-				Graces: map[verdict.Reason]time.Duration{"expired": 90 * time.Second, "failed_teardown": 15 * time.Minute, "orphaned_workspace": 36 * time.Hour},
+				Modes:  map[verdict.Reason]verdict.Mode{"expired": verdict.Enforce, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce, "orphaned_workspace": verdict.Enforce},
+				Graces: map[verdict.Reason]time.Duration{"expired": 90 * time.Second, "failed_teardown": 15 * time.Minute, "retired": time.Hour, "orphaned_workspace": 36 * time.Hour},
 				Protect: verdict.Protection{
 					Owners: []string{"terraform:prod/*"}, Tags: map[string]string{"team": "research"}, Handles: []string{"local#sb-01JB2"},
 				},
 			},
-			"other modes": map[verdict.Reason]verdict.Mode{"expired": verdict.Report, "failed_teardown": verdict.Enforce, "orphaned_workspace": verdict.Report},
+			"other modes": map[verdict.Reason]verdict.Mode{"expired": verdict.Report, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce, "orphaned_workspace": verdict.Report},
 		}[name]
 		if diff := cmp.Diff(want, got, cmp.FilterPath(unexported, cmp.Ignore())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -138,7 +138,7 @@ func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
 		{"zero", "grace: {expired: 0s}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not 0s`},
 		{"negative", "grace: {expired: -5m}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not -5m`},
 		{"reason misspelt", "grace: {expird: 5m}\n", `janitor.yaml:1:17: grace.expird: unknown reason; did you mean "expired"?`},
-		{"reason unknown", "connections: {a: {uri: 'local:', rules: {boredom: enforce}}}\n", `connections.a.rules.boredom: unknown reason; known here: expired, failed_teardown, orphaned_workspace`},
+		{"reason unknown", "connections: {a: {uri: 'local:', rules: {boredom: enforce}}}\n", `connections.a.rules.boredom: unknown reason; known here: expired, failed_teardown, retired, orphaned_workspace`},
 		{"mode", "mode: dry\n", `janitor.yaml:1:7: mode: want report or enforce, not "dry"`},
 		{"mode of a rule", "connections: {a: {uri: 'local:', rules: {expired: on}}}\n", `connections.a.rules.expired: want report or enforce, not "on"`},
 		{"mode nothing", "mode: ''\n", `want report or enforce, not ""`},
