@@ -20,7 +20,8 @@ type Call struct {
 	Method string
 	// Number counts all calls of the server, from 1.
 	Number int
-	// Request is the message; of a stream from the client, nil.
+	// Request is the message; of a stream, its first, and only once the call has
+	// been handled. It must not be changed.
 	Request proto.Message
 	// After tells Options.Watch that the call has been handled.
 	After bool
@@ -33,7 +34,6 @@ type calls struct {
 	mu     sync.Mutex
 	total  int
 	counts map[string]int
-	trace  []*Call
 }
 
 // Calls returns how often each method was called.
@@ -43,23 +43,11 @@ func (s *Server) Calls() map[string]int {
 	return maps.Clone(s.calls.counts)
 }
 
-// ResetCalls begins the counts and the trace anew.
+// ResetCalls begins the counts anew.
 func (s *Server) ResetCalls() {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	s.calls.counts, s.calls.trace = nil, nil
-}
-
-// Trace returns the calls in the order in which they came, when Options.Trace
-// is set. One that is not answered yet has the code OK.
-func (s *Server) Trace() []Call {
-	s.calls.mu.Lock()
-	defer s.calls.mu.Unlock()
-	trace := make([]Call, len(s.calls.trace))
-	for i, call := range s.calls.trace {
-		trace[i] = *call
-	}
-	return trace
+	s.calls.counts = nil
 }
 
 func (s *Server) begin(fullMethod string, request any) *Call {
@@ -72,9 +60,6 @@ func (s *Server) begin(fullMethod string, request any) *Call {
 		s.calls.counts = make(map[string]int)
 	}
 	s.calls.counts[call.Method]++
-	if s.opts.Trace {
-		s.calls.trace = append(s.calls.trace, call)
-	}
 	before := *call
 	s.calls.mu.Unlock()
 	if s.opts.Watch != nil {

@@ -63,15 +63,16 @@ func (c *command) kill() { c.killOnce.Do(func() { close(c.killed) }) }
 // fail ends a command that was never run.
 func (c *command) fail(err error) {
 	c.problem, c.code = err, -1
-	c.close()
-	close(c.reported)
+	c.stdin.end()
+	close(c.over)
+	c.report()
 }
 
-func (c *command) close() {
-	c.stdin.end()
+// report lets everybody know of the end.
+func (c *command) report() {
 	c.stdout.close()
 	c.stderr.close()
-	close(c.over)
+	close(c.reported)
 }
 
 // run starts the command and returns when its end may be told. A timeout of 0
@@ -92,7 +93,8 @@ func (c *command) run(s *Server, spec engine.Spec, timeout time.Duration) {
 		return
 	}
 	late := c.watch(process, timeout)
-	c.close()
+	c.stdin.end()
+	close(c.over)
 	if delay := s.opts.DeadlineReportDelay; late && delay > 0 {
 		wait := time.NewTimer(delay)
 		defer wait.Stop()
@@ -101,7 +103,7 @@ func (c *command) run(s *Server, spec engine.Spec, timeout time.Duration) {
 		case <-s.stopped.Done():
 		}
 	}
-	close(c.reported)
+	c.report()
 }
 
 // watch waits for the end of the process and brings it about in time; late means

@@ -89,8 +89,6 @@ type Options struct {
 	// Watch is called with every call twice, before it is handled and, with
 	// After set, before it is answered. It may block.
 	Watch func(Call)
-	// Trace keeps every call for Server.Trace.
-	Trace bool
 }
 
 // Generations is a set of the two generations of sandboxes.

@@ -1,0 +1,462 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package modal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TestGoClientMakesTheRecordedCallsAndSeesTheSame does again what the record
+// has of Modal's Go client, on both generations.
+func TestGoClientMakesTheRecordedCallsAndSeesTheSame(t *testing.T) {
+	for generation, name := range map[Generations]string{V1: "go_v1", V2: "go_v2"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder()
+			s := start(t, Options{Watch: r.watch, PageSize: 3, PollLag: 400 * time.Millisecond, FailBuilds: []string{"FROM bad"}})
+			s.AddSecret("reg", map[string]string{"REGISTRY_USERNAME": "u", "REGISTRY_PASSWORD": "p"})
+			replay(t, r, recordedOperations(t, name), goSteps(t, r, s, s.client(t, generation)), map[string]string{
+				"snapshot_fs":         "snapshots are not emulated",
+				"raw_injected_client": "another connection in place of the client's own, which nobody here uses",
+			})
+		})
+	}
+}
+
+// saw writes a result as the record does.
+func saw(err error, format string, values ...any) string {
+	if err != nil {
+		return fmt.Sprintf("error %T, status.Code %s", err, status.Code(err))
+	}
+	return fmt.Sprintf(format, values...)
+}
+
+// done is how a command ended.
+type done struct {
+	code            int
+	waitErr         error
+	out, errs       string
+	outErr, errsErr error
+}
+
+func (d done) String() string {
+	return fmt.Sprintf("code=%d werr=%v(%T) out=%q oerr=%v err=%q eerr=%v", d.code, d.waitErr, d.waitErr, d.out, d.outErr, d.errs, d.errsErr)
+}
+
+// exec runs a command as the sheet of the SDK advises: wait while reading.
+func (c *client) exec(box *sdk.Sandbox, argv []string, params *sdk.SandboxExecParams) (done, error) {
+	process, err := box.Exec(c.ctx, argv, params)
+	if err != nil {
+		return done{}, err
+	}
+	return c.follow(process), nil
+}
+
+func (c *client) follow(process *sdk.ContainerProcess) done {
+	var d done
+	var all sync.WaitGroup
+	all.Go(func() { d.code, d.waitErr = process.Wait(c.ctx, nil) })
+	read := func(from io.Reader, text *string, err *error) {
+		all.Go(func() {
+			var data []byte
+			data, *err = io.ReadAll(from)
+			*text = string(data)
+		})
+	}
+	read(process.Stdout, &d.out, &d.outErr)
+	read(process.Stderr, &d.errs, &d.errsErr)
+	all.Wait()
+	return d
+}
+
+// goSteps are the recorded operations in the recorded order.
+func goSteps(t *testing.T, r *recorder, s *Server, c *client) []step {
+	ctx := c.ctx
+	var app *sdk.App
+	var image *sdk.Image
+	var box, other, dead *sdk.Sandbox
+	params := sdk.SandboxCreateParams{
+		Name: "box-1", Workdir: "/workspace", Timeout: time.Hour, CPU: 0.25, MemoryMiB: 256, BlockNetwork: true,
+		Tags: map[string]string{"airflow_owner": "dag/run", "k": "v"}, Env: map[string]string{"FOO": "bar"},
+	}
+	python := func() *sdk.Image { return c.Images.FromRegistry("python:3.12-slim", nil) }
+	create := func(ctx context.Context, params sdk.SandboxCreateParams) (*sdk.Sandbox, error) {
+		return c.Sandboxes.Create(ctx, app, image, &params)
+	}
+	exec := func(box *sdk.Sandbox, timeout time.Duration, argv ...string) string {
+		d, err := c.exec(box, argv, &sdk.SandboxExecParams{Timeout: timeout})
+		return saw(err, "%v", d)
+	}
+	count := func(params *sdk.SandboxListParams) string {
+		n := 0
+		boxes, err := c.Sandboxes.List(ctx, params)
+		if err != nil {
+			return saw(err, "")
+		}
+		for _, err := range boxes {
+			if err != nil {
+				return saw(err, "")
+			}
+			n++
+		}
+		return fmt.Sprint(n)
+	}
+	kept := func(params sdk.SandboxCreateParams) string {
+		made, err := create(ctx, params)
+		if err != nil {
+			return saw(err, "")
+		}
+		other = made
+		return made.SandboxID
+	}
+
+	return []step{
+		{name: "app_missing", do: func(context.Context) string {
+			_, err := c.Apps.FromName(ctx, "nope", nil)
+			return saw(err, "")
+		}},
+		{name: "app", do: func(context.Context) string {
+			app = c.app()
+			return app.AppID
+		}},
+		{name: "image_from_id_missing", do: func(context.Context) string {
+			_, err := c.Images.FromID(ctx, "im-0123456789012345678901", nil)
+			return saw(err, "")
+		}},
+		{name: "image_build", prepare: func() { s.opts.BuildTime = 20 * time.Millisecond }, do: func(context.Context) string {
+			built, err := python().DockerfileCommands([]string{"RUN pip install pandas"}, nil).Build(ctx, app, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return built.ImageID
+		}},
+		{name: "image_build_fail", do: func(context.Context) string {
+			_, err := c.Images.FromRegistry("bad", nil).Build(ctx, app, nil)
+			return saw(err, "")
+		}},
+		{name: "create", do: func(context.Context) string {
+			s.opts.BuildTime = 0
+			image = python()
+			var err error
+			box, err = create(ctx, params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return box.SandboxID
+		}},
+		{name: "exec", do: func(context.Context) string {
+			return exec(box, 20*time.Second, "sh", "-c", "echo hi $FOO; pwd; echo e >&2; exit 3")
+		}},
+		{name: "exec_deadline", do: func(context.Context) string {
+			return exec(box, 2*time.Second, "sh", "-c", "echo a; sleep 30")
+		}},
+		{name: "exec_selfkill", do: func(context.Context) string {
+			return exec(box, 20*time.Second, "sh", "-c", "kill -9 $$")
+		}},
+		{name: "exec_stdin", do: func(context.Context) string {
+			process, err := box.Exec(ctx, []string{"cat"}, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			_, _ = process.Stdin.Write([]byte("abc"))
+			_ = process.Stdin.Close()
+			out, _ := io.ReadAll(process.Stdout)
+			code, err := process.Wait(ctx, nil)
+			return saw(err, "%q %d", out, code)
+		}},
+		{name: "fs_write", do: func(context.Context) string {
+			return saw(box.Filesystem.WriteText(ctx, "hello", "/workspace/d/a.txt", nil), "<nil>")
+		}},
+		{name: "fs_read", do: func(context.Context) string {
+			text, err := box.Filesystem.ReadText(ctx, "/workspace/d/a.txt", nil)
+			return saw(err, "%s", text)
+		}},
+		// The user inside has another name.
+		{name: "fs_list", saw: "[{Name:d Path:/workspace/d Type:directory Size:4096 Mode:493 Permissions:drwxr-xr-x Owner:sandbox Group:sandbox ModifiedTime:<mtime> SymlinkTarget:<nil>}]",
+			do: func(context.Context) string {
+				entries, err := box.Filesystem.ListFiles(ctx, "/workspace", nil)
+				return saw(err, "%+v", entries)
+			}},
+		{name: "fs_stat_missing", do: func(context.Context) string {
+			_, err := box.Filesystem.Stat(ctx, "/workspace/none", nil)
+			return saw(err, "")
+		}},
+		{name: "get_tags", do: func(context.Context) string {
+			tags, err := box.GetTags(ctx, nil)
+			return saw(err, "%v", tags)
+		}},
+		{name: "set_tags", do: func(context.Context) string {
+			return saw(box.SetTags(ctx, map[string]string{"only": "1"}, nil), "<nil>")
+		}},
+		{name: "get_tags2", do: func(context.Context) string {
+			tags, err := box.GetTags(ctx, nil)
+			return saw(err, "%v", tags)
+		}},
+		{name: "set_tags_empty", do: func(context.Context) string { return saw(box.SetTags(ctx, nil, nil), "<nil>") }},
+		{name: "get_tags3", do: func(context.Context) string {
+			tags, err := box.GetTags(ctx, nil)
+			return saw(err, "%v", tags)
+		}},
+		{name: "netpolicy", do: func(context.Context) string {
+			return saw(box.UpdateNetworkPolicy(ctx, &sdk.SandboxUpdateNetworkPolicyParams{
+				OutboundCIDRAllowlist: &sdk.Allowlist{Entries: []string{"203.0.113.0/24"}}, OutboundDomainAllowlist: &sdk.Allowlist{},
+			}), "<nil>")
+		}},
+		{name: "create_dup", do: func(context.Context) string {
+			_, err := create(ctx, params)
+			return saw(err, "")
+		}},
+		{name: "create_badcidr", do: func(context.Context) string {
+			_, err := create(ctx, sdk.SandboxCreateParams{OutboundCIDRAllowlist: &sdk.Allowlist{Entries: []string{"nope"}}})
+			return saw(err, "")
+		}},
+		{name: "from_name", do: func(context.Context) string {
+			found, err := c.Sandboxes.FromName(ctx, "airflow-sandbox", "box-1", nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return found.SandboxID
+		}},
+		{name: "from_name_missing", do: func(context.Context) string {
+			_, err := c.Sandboxes.FromName(ctx, "airflow-sandbox", "none", nil)
+			return saw(err, "")
+		}},
+		{name: "exec_attached", do: func(context.Context) string {
+			attached, err := c.Sandboxes.FromID(ctx, box.SandboxID, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return exec(attached, 0, "echo", "x")
+		}},
+		{name: "list", prepare: func() {
+			for range 3 {
+				kept(sdk.SandboxCreateParams{Tags: map[string]string{"grp": "l"}, Timeout: 10 * time.Minute})
+			}
+		}, do: func(context.Context) string { return count(&sdk.SandboxListParams{AppID: app.AppID}) }},
+		{name: "list_env", do: func(context.Context) string {
+			return count(&sdk.SandboxListParams{Environment: "main", Tags: map[string]string{"grp": "l"}})
+		}},
+		// The record's page held four.
+		{name: "raw_captured_list", saw: `3 first: <sandbox> name="" created=<unix> timeout=600 tags=[grp=l]`, do: func(context.Context) string {
+			reply, err := c.raw().SandboxListV2(ctx, pb.SandboxListRequest_builder{AppId: app.AppID, IncludeFinished: true}.Build())
+			if err != nil {
+				return saw(err, "")
+			}
+			first := reply.GetSandboxes()[0]
+			tag := first.GetTags()[0]
+			return fmt.Sprintf("%d first: %s name=%q created=%v timeout=%d tags=[%s=%s]", len(reply.GetSandboxes()),
+				first.GetId(), first.GetName(), first.GetCreatedAt(), first.GetTimeoutSecs(), tag.GetTagName(), tag.GetTagValue())
+		}},
+		{name: "poll_running", do: func(context.Context) string {
+			code, err := box.Poll(ctx, nil)
+			return saw(err, "%v", code == nil)
+		}},
+		{name: "terminate", do: func(context.Context) string {
+			code, err := box.Terminate(ctx, nil)
+			return saw(err, "%d", code)
+		}},
+		{name: "poll_lag", do: func(context.Context) string {
+			code, err := box.Poll(ctx, nil)
+			return saw(err, "nil=%v", code == nil)
+		}},
+		{name: "exec_after_term", do: func(context.Context) string { return exec(box, 0, "echo", "x") }},
+		{name: "exec_after_term_fresh", do: func(context.Context) string {
+			fresh, err := c.Sandboxes.FromID(ctx, box.SandboxID, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return exec(fresh, 0, "echo", "x")
+		}},
+		{name: "fs_after_term", do: func(context.Context) string {
+			_, err := box.Filesystem.ReadText(ctx, "/x", nil)
+			return saw(err, "")
+		}},
+		{name: "wait", do: func(context.Context) string {
+			code, err := box.Wait(ctx, nil)
+			return saw(err, "%d", code)
+		}},
+		{name: "poll_after", do: func(context.Context) string {
+			code, err := box.Poll(ctx, nil)
+			if err != nil || code == nil {
+				return saw(err, "running")
+			}
+			return fmt.Sprint(*code)
+		}},
+		{name: "terminate_again", do: func(context.Context) string {
+			code, err := box.Terminate(ctx, nil)
+			return saw(err, "%d", code)
+		}},
+		{name: "set_tags_after", do: func(context.Context) string {
+			return saw(box.SetTags(ctx, map[string]string{"z": "1"}, nil), "<nil>")
+		}},
+		{name: "term_unknown", do: func(context.Context) string {
+			var err error
+			if dead, err = c.Sandboxes.FromID(ctx, "sb-01JZZZZZZZZZZZZZZZZZZZZZZZ", nil); err != nil {
+				return saw(err, "")
+			}
+			_, err = dead.Terminate(ctx, nil)
+			return saw(err, "")
+		}},
+		{name: "get_tags_unknown", do: func(context.Context) string {
+			_, err := dead.GetTags(ctx, nil)
+			return saw(err, "")
+		}},
+		{name: "create_timeout_1s", do: func(context.Context) string {
+			kept(sdk.SandboxCreateParams{Timeout: time.Second})
+			code, err := other.Wait(ctx, nil)
+			return saw(err, "%d", code)
+		}},
+		{name: "terminate_wait", do: func(context.Context) string {
+			kept(sdk.SandboxCreateParams{Timeout: time.Minute})
+			code, err := other.Terminate(ctx, &sdk.SandboxTerminateParams{Wait: true})
+			return saw(err, "%d", code)
+		}},
+		{name: "kill_during_exec", do: func(context.Context) string {
+			kept(sdk.SandboxCreateParams{Timeout: time.Minute})
+			process, err := other.Exec(ctx, []string{"sh", "-c", "echo before; sleep 30"}, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			first := make([]byte, len("before\n"))
+			if _, err := io.ReadFull(process.Stdout, first); err != nil {
+				return saw(err, "")
+			}
+			ended := make(chan done, 1)
+			go func() { ended <- c.follow(process) }()
+			r.until(map[string]int{"TaskExecStdioRead": 2, "TaskExecWait": 1})
+			_, err = other.Terminate(ctx, nil)
+			d := <-ended
+			d.out = string(first) + d.out
+			return saw(err, "%v", d)
+		}},
+		{name: "throttled_create", prepare: func() {
+			s.Fail("SandboxCreate", Fault{Code: codes.ResourceExhausted, RetryAfter: 50 * time.Millisecond, Times: 2})
+			s.Fail("SandboxCreateV2", Fault{Code: codes.ResourceExhausted, RetryAfter: 50 * time.Millisecond, Times: 2})
+		}, do: func(context.Context) string { return kept(sdk.SandboxCreateParams{}) }},
+		{name: "exhausted_create", prepare: func() {
+			s.Heal()
+			s.Fail("SandboxCreate", Fault{Code: codes.ResourceExhausted})
+			s.Fail("SandboxCreateV2", Fault{Code: codes.ResourceExhausted})
+		}, do: func(context.Context) string { return kept(sdk.SandboxCreateParams{}) }},
+		{name: "unavailable_create", prepare: func() {
+			s.Heal()
+			s.Fail("SandboxCreate", Fault{Code: codes.Unavailable})
+			s.Fail("SandboxCreateV2", Fault{Code: codes.Unavailable})
+		}, do: func(context.Context) string { return kept(sdk.SandboxCreateParams{}) }},
+		{name: "create_ctx_deadline", prepare: func() {
+			s.Heal()
+			s.Fail("SandboxCreate", Fault{After: true, Delay: time.Minute})
+			s.Fail("SandboxCreateV2", Fault{After: true, Delay: time.Minute})
+		}, do: func(ctx context.Context) string {
+			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, err := create(short, sdk.SandboxCreateParams{Name: "late"})
+			s.Heal()
+			if _, err := c.Sandboxes.FromName(c.ctx, "airflow-sandbox", "late", nil); err != nil {
+				t.Errorf("the sandbox of a create that was given up: %v", err)
+			}
+			return saw(err, "")
+		}},
+		{name: "image_build_cached_result", do: func(context.Context) string {
+			built, err := python().Build(ctx, app, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			image = built
+			return built.ImageID
+		}},
+		{name: "image_publish", do: func(context.Context) string {
+			return saw(image.Publish(ctx, "analysis:v1", nil), "<nil>")
+		}},
+		{name: "image_from_name", do: func(context.Context) string {
+			found, err := c.Images.FromName(ctx, "analysis:v1", nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return found.ImageID
+		}},
+		{name: "image_from_id", do: func(context.Context) string {
+			found, err := c.Images.FromID(ctx, image.ImageID, nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			return found.ImageID
+		}},
+		{name: "image_delete", do: func(context.Context) string {
+			return saw(c.Images.Delete(ctx, image.ImageID, nil), "<nil>")
+		}},
+		{name: "image_delete_again", do: func(context.Context) string {
+			return saw(c.Images.Delete(ctx, image.ImageID, nil), "<nil>")
+		}},
+		{name: "environments_list", do: func(context.Context) string {
+			n := 0
+			environments, err := c.Environments.Objects.List(ctx)
+			for _, each := range environments {
+				err, n = each, n+1
+			}
+			return saw(err, "%d", n)
+		}},
+		{name: "apps_list", do: func(context.Context) string {
+			environment, err := c.Environments.FromName(ctx, "main", nil)
+			if err != nil {
+				return saw(err, "")
+			}
+			n := 0
+			apps, err := environment.Apps.List(ctx)
+			for _, each := range apps {
+				err, n = each, n+1
+			}
+			return saw(err, "%d", n)
+		}},
+		// The record's server gave no information.
+		{name: "app_info", saw: "airflow-sandbox deployed", do: func(context.Context) string {
+			info, err := app.Info(ctx, &sdk.AppInfoParams{Refresh: true})
+			if err != nil {
+				return saw(err, "")
+			}
+			return fmt.Sprintf("%s %s", info.Description, info.Lifecycle.State)
+		}},
+		{name: "secret_from_name", do: func(context.Context) string {
+			_, err := c.Secrets.FromName(ctx, "reg", nil)
+			return saw(err, "ok")
+		}},
+		{name: "create_unbuilt_two_layers", do: func(context.Context) string {
+			image = c.Images.FromRegistry("a", nil).DockerfileCommands([]string{"RUN x"}, nil)
+			_, err := create(ctx, sdk.SandboxCreateParams{})
+			return saw(err, "true")
+		}},
+		{name: "entrypoint", do: func(context.Context) string {
+			kept(sdk.SandboxCreateParams{Command: []string{"sh", "-c", "echo ep; exit 4"}})
+			out, readErr := io.ReadAll(other.Stdout)
+			code, err := other.Wait(ctx, nil)
+			return saw(err, "%q %v %d", out, readErr, code)
+		}},
+		{name: "exec_scheme_http", prepare: func() { s.opts.RouterScheme = "http" }, do: func(context.Context) string {
+			kept(sdk.SandboxCreateParams{})
+			return exec(other, 0, "echo", "x")
+		}},
+		{name: "raw_app_stop", do: func(context.Context) string {
+			_, err := c.raw().AppStop(ctx, pb.AppStopRequest_builder{AppId: app.AppID}.Build())
+			return saw(err, "ok")
+		}},
+		{name: "bad_token", do: func(context.Context) string {
+			wrong, err := sdk.NewClientWithOptions(&sdk.ClientParams{TokenID: s.Token().ID, TokenSecret: "as-wrong"})
+			if err != nil {
+				return saw(err, "")
+			}
+			defer wrong.Close()
+			_, err = wrong.Apps.FromName(ctx, "airflow-sandbox", nil)
+			return saw(err, "")
+		}},
+	}
+}
