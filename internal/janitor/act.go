@@ -25,21 +25,41 @@ const (
 
 // act carries out what was chosen: each place on its own, each item alone.
 func (r *run) act(ctx context.Context) {
+	r.everywhere(func(p *place) {
+		p.actions = append(p.actions, r.several(p.chosen, func(v verdict.Verdict) *Action {
+			result, detail := r.reclaim(ctx, p, v)
+			return r.settle(p, v, result, detail)
+		})...)
+	})
+}
+
+// everywhere works at all places, some of them at once.
+func (r *run) everywhere(work func(*place)) {
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
 	for _, p := range r.places {
-		if len(p.chosen) == 0 {
-			continue
-		}
-		group.Go(func() error {
-			for _, v := range p.chosen {
-				result, detail := r.reclaim(ctx, p, v)
-				r.settle(p, v, result, detail)
-			}
-			return nil
-		})
+		group.Go(func() error { work(p); return nil })
 	}
-	_ = group.Wait() // no item returns an error: each is settled on its own
+	_ = group.Wait() // no work returns an error: each is settled on its own
+}
+
+// several works on items of one place, some of them at once, and returns what
+// was done in their order.
+func (r *run) several(items []verdict.Verdict, work func(verdict.Verdict) *Action) []Action {
+	done := make([]*Action, len(items))
+	var group errgroup.Group
+	group.SetLimit(r.PerConnection)
+	for i, v := range items {
+		group.Go(func() error { done[i] = work(v); return nil })
+	}
+	_ = group.Wait() // nor does this one
+	var actions []Action
+	for _, action := range done {
+		if action != nil {
+			actions = append(actions, *action)
+		}
+	}
+	return actions
 }
 
 // over says why nothing new may be begun; empty: it may.
@@ -141,8 +161,11 @@ func (p *place) intend(v verdict.Verdict, now time.Time) {
 	p.marks[v.Key] = mark
 }
 
-// settle records what came of one attempt, and what is to be remembered of it.
-func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail string) {
+// settle records what is to be remembered of one attempt, and returns what came
+// of it.
+func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail string) *Action {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	mark := p.marks[v.Key]
 	attempt := mark.Attempts
 	switch result {
@@ -164,32 +187,27 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 		}
 		attempt = 0
 	}
-	p.actions = append(p.actions, Action{
-		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
-	})
 	log := r.Log.Info
 	if result == Postponed {
 		log = r.Log.Debug
 	}
 	log(string(result), "connection", p.Name, "handle", v.Handle, "reason", v.Reason, "attempt", attempt, "detail", detail)
+	return &Action{
+		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
+	}
 }
 
 // confirm reads by id what was asked to go before this run and is not listed
 // any more. Only then is it reclaimed.
 func (r *run) confirm(ctx context.Context) {
-	for _, p := range r.places {
-		if p.look.Nothing {
-			continue
-		}
-		for _, key := range p.unconfirmed() {
-			if r.over() != "" {
-				return
+	r.everywhere(func(p *place) {
+		p.actions = append(p.actions, r.several(p.unconfirmed(), func(v verdict.Verdict) *Action {
+			if r.over() != "" || !r.isGone(ctx, p, v.Key) {
+				return nil
 			}
-			if r.isGone(ctx, p, key) {
-				r.settle(p, verdict.Verdict{Key: key, Reason: p.marks[key].Reason}, Reclaimed, "confirmed")
-			}
-		}
-	}
+			return r.settle(p, v, Reclaimed, "confirmed")
+		})...)
+	})
 }
 
 func (r *run) isGone(ctx context.Context, p *place, key verdict.Key) (gone bool) {

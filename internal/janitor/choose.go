@@ -32,7 +32,7 @@ func (r *run) choose() {
 				q.place.chosen = append(q.place.chosen, q.verdicts[0])
 				left--
 			} else {
-				r.settle(q.place, q.verdicts[0], Postponed, overCap)
+				r.postpone(q.place, q.verdicts[0], overCap)
 			}
 			q.verdicts = q.verdicts[1:]
 			return len(q.verdicts) == 0
@@ -46,7 +46,7 @@ func (r *run) queues(p *place) []*queue {
 	var queues []*queue
 	for _, v := range p.plan.Condemned() {
 		if r.Approved != nil && !r.Approved(p.Name, v.Key) {
-			r.settle(p, v, Postponed, notApproved)
+			r.postpone(p, v, notApproved)
 			continue
 		}
 		q := byReason[v.Reason]

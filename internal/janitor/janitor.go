@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -41,10 +42,12 @@ type place struct {
 	counts Counts
 	plan   verdict.Plan
 
-	marks   verdict.Marks // as they will be remembered
-	unasked verdict.Marks // those of what is to be asked, as they were before
+	unasked verdict.Marks // the marks of what is to be asked, as they were before
 	chosen  []verdict.Verdict
 	actions []Action
+
+	mu    sync.Mutex    // guards marks while several items are worked on
+	marks verdict.Marks // as they will be remembered
 }
 
 // Plan looks at every connection and decides. It changes nothing, not even the
@@ -145,11 +148,16 @@ func (r *run) judge(facts *verdict.Facts, policy verdict.Policy, subject int) ve
 	return verdict.Judge(facts.Subjects[subject], facts, policy)
 }
 
+// postpone puts off one thing that could have been asked to go.
+func (r *run) postpone(p *place, v verdict.Verdict, why string) {
+	p.actions = append(p.actions, *r.settle(p, v, Postponed, why))
+}
+
 // postponeAll puts off what was chosen and forgets that it was to be asked.
 func (r *run) postponeAll(why string) {
 	for _, p := range r.places {
 		for _, v := range p.chosen {
-			r.settle(p, v, Postponed, why)
+			r.postpone(p, v, why)
 		}
 		p.chosen = nil
 	}

@@ -127,6 +127,8 @@ func (l *lab) Destroy(ctx context.Context, ref sandbox.Ref) error {
 
 func (l *lab) Leftovers(context.Context) iter.Seq2[sandbox.Leftover, error] {
 	return func(yield func(sandbox.Leftover, error) bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		for _, ref := range refs(l.left) {
 			if !yield(l.left[ref], nil) {
 				return
@@ -136,6 +138,8 @@ func (l *lab) Leftovers(context.Context) iter.Seq2[sandbox.Leftover, error] {
 }
 
 func (l *lab) Remove(_ context.Context, left sandbox.Leftover) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.asked = append(l.asked, left.Handle)
 	delete(l.left, left.Ref)
 	return nil
@@ -151,9 +155,10 @@ func (l *lab) handles() []string {
 	})
 }
 
-// enforcing are options for labs named a, b and so on, at noon.
+// enforcing are options for labs named a, b and so on, at noon. Items go one
+// after the other, so that what happens between them is told.
 func enforcing(labs ...*lab) Options {
-	opts := Options{Store: NewMemory(), Clock: clock.NewFake(noon), Process: "me", Host: "here"}
+	opts := Options{Store: NewMemory(), Clock: clock.NewFake(noon), Process: "me", Host: "here", PerConnection: 1}
 	for i, l := range labs {
 		name := string(rune('a' + i))
 		if i > 0 {

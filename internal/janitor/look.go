@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -19,36 +17,35 @@ import (
 // lookAtAll looks at every place, in parallel and independently: one that fails
 // or hangs says nothing about the others.
 func (r *run) lookAtAll(ctx context.Context) {
-	var group errgroup.Group
-	group.SetLimit(r.Parallel)
 	seen := make(map[string]string)
 	for _, p := range r.places {
 		if err := p.unfit(seen); err != nil {
-			p.look = Look{Error: err.Error(), Nothing: true, LastComplete: p.known.LastComplete}
-			continue
+			p.look = Look{Error: err.Error(), Nothing: true}
 		}
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, r.ListTimeout)
-			defer cancel()
-			began := r.Clock.Now()
-			var err error
-			p.facts, err = r.survey(ctx, p, p.lets)
-			p.look = Look{
-				Complete:     err == nil,
-				Took:         r.Clock.Now().Sub(began),
-				Nothing:      err != nil && p.facts.Listed == 0,
-				LastComplete: p.known.LastComplete,
-			}
-			if err != nil {
-				p.look.Error = err.Error()
-				r.Log.Warn("the look is not complete", "connection", p.Name, "error", err)
-				return nil
-			}
-			p.look.LastComplete = p.facts.Now
-			return nil
-		})
 	}
-	_ = group.Wait() // no look returns an error: each is kept with its place
+	r.everywhere(func(p *place) {
+		if !p.look.Nothing {
+			r.lookAt(ctx, p)
+		}
+		if p.look.Complete {
+			p.look.LastComplete = p.facts.Now
+		} else {
+			p.look.LastComplete = p.known.LastComplete
+			r.Log.Warn("the look is not complete", "connection", p.Name, "error", p.look.Error)
+		}
+	})
+}
+
+func (r *run) lookAt(ctx context.Context, p *place) {
+	ctx, cancel := context.WithTimeout(ctx, r.ListTimeout)
+	defer cancel()
+	began := r.Clock.Now()
+	var err error
+	p.facts, err = r.survey(ctx, p, p.lets)
+	p.look = Look{Complete: err == nil, Took: r.Clock.Now().Sub(began)}
+	if err != nil {
+		p.look.Error, p.look.Nothing = err.Error(), p.facts.Listed == 0
+	}
 }
 
 // unfit says why a place cannot be looked at, of those that were seen before it.

@@ -35,6 +35,7 @@ type Options struct {
 	ListTimeout   time.Duration // of one whole listing; 0: DefaultListTimeout
 	StopGrace     time.Duration // for calls in flight after the context ends; 0: DefaultStopGrace
 	Parallel      int           // connections at once; 0: DefaultParallel
+	PerConnection int           // items of one connection at once; 0: DefaultPerConnection
 
 	// Approved says what a sweep may attempt of what is condemned; nil: all of
 	// it. A person's yes is to what was shown, not to what died since.
@@ -60,6 +61,7 @@ const (
 	DefaultListTimeout   = 5 * time.Minute
 	DefaultStopGrace     = 25 * time.Second
 	DefaultParallel      = 8
+	DefaultPerConnection = 4
 )
 
 func (o Options) withDefaults() Options {
@@ -69,6 +71,7 @@ func (o Options) withDefaults() Options {
 	o.ListTimeout = cmp.Or(o.ListTimeout, DefaultListTimeout)
 	o.StopGrace = cmp.Or(o.StopGrace, DefaultStopGrace)
 	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
+	o.PerConnection = cmp.Or(o.PerConnection, DefaultPerConnection)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -58,7 +58,7 @@ func (w *world) start() *view {
 
 func (v *view) options() Options {
 	opts := Options{
-		Store: (*simStore)(v), Clock: (*simClock)(v.world), Process: v.name, Parallel: 1,
+		Store: (*simStore)(v), Clock: (*simClock)(v.world), Process: v.name, Parallel: 1, PerConnection: 1,
 		DeletesPerRun: simCap, StopGrace: time.Millisecond, blind: v.cfg.blind,
 		Gone: func(process string) bool { return process == "" },
 	}

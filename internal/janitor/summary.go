@@ -11,27 +11,29 @@ import (
 
 // unconfirmed are the marks of what was asked to go and was not seen by this
 // look, or only as something the backend remembers.
-func (p *place) unconfirmed() []verdict.Key {
-	if len(p.plan.Refused) > 0 {
+func (p *place) unconfirmed() []verdict.Verdict {
+	if p.look.Nothing || len(p.plan.Refused) > 0 {
 		return nil
 	}
 	there := make(map[verdict.Key]bool)
 	for _, v := range p.plan.Verdicts {
 		there[v.Key] = v.Outcome != verdict.Ended
 	}
-	var keys []verdict.Key
+	var asked []verdict.Verdict
 	for key, mark := range p.marks {
 		if !mark.Asked.IsZero() && mark.Gone.IsZero() && !there[key] {
-			keys = append(keys, key)
+			asked = append(asked, verdict.Verdict{Key: key, Reason: mark.Reason})
 		}
 	}
-	slices.SortFunc(keys, verdict.Key.Compare)
-	return keys
+	slices.SortFunc(asked, func(a, b verdict.Verdict) int { return a.Compare(b.Key) })
+	return asked
 }
 
 // standing is how many of the listed sandboxes should still be there: those
 // that have not ended and whose end was not asked for.
 func (p *place) standing() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	standing := p.facts.Listed - p.counts.Ended
 	for _, v := range p.plan.Verdicts {
 		mark := p.marks[v.Key]
