@@ -7,16 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -34,58 +28,9 @@ func NewImageResource() resource.Resource { return &imageResource{} }
 // place, so that no sandbox dies for an image that then does not build.
 type imageResource struct{ configured }
 
-type imageModel struct {
-	ConnectionURI      types.String `tfsdk:"connection_uri"`
-	From               types.String `tfsdk:"from"`
-	DockerfileCommands types.List   `tfsdk:"dockerfile_commands"`
-	DeleteOnDestroy    types.Bool   `tfsdk:"delete_on_destroy"`
-	Reference          types.String `tfsdk:"reference"`
-}
-
 // Metadata names the resource.
 func (r *imageResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_image"
-}
-
-// Schema describes a sandbox_image.
-func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image. A change is " +
-			"built in place, and only then do sandboxes follow to the new `reference`. What the connection cannot build is " +
-			"refused when planning. An image that is gone is planned anew.",
-		Attributes: map[string]schema.Attribute{
-			"connection_uri": schema.StringAttribute{
-				MarkdownDescription: "Where the image is made, such as `local:`, or the `uri` of a `sandbox_connection`. " +
-					"Another location replaces the image; other settings of the same location do not.",
-				Required:   true,
-				Validators: []validator.String{isConnectionURI},
-			},
-			"from": schema.StringAttribute{
-				MarkdownDescription: "What the image is made of. On `local:` the absolute path of a root file system: a directory, " +
-					"whose changes the next plan sees, or a tarball, which is unpacked once. Another tarball behind the same path " +
-					"is taken in by `terraform apply -replace=ADDRESS`.",
-				Required:   true,
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-			},
-			"dockerfile_commands": schema.ListAttribute{
-				MarkdownDescription: "Dockerfile instructions to run on top, such as `RUN pip install pandas`. Not on `local:`.",
-				Optional:            true,
-				ElementType:         types.StringType,
-				Validators:          []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
-			},
-			"delete_on_destroy": schema.BoolAttribute{
-				MarkdownDescription: "Delete the image when the resource is destroyed. By default it is only forgotten, since " +
-					"sandboxes made elsewhere may use it. Images that an update left behind stay.",
-				Optional: true,
-				Computed: true,
-				Default:  booldefault.StaticBool(false),
-			},
-			"reference": schema.StringAttribute{
-				MarkdownDescription: "The image's name, for `image` of a `sandbox_instance`.",
-				Computed:            true,
-			},
-		},
-	}
 }
 
 // ModifyPlan refuses what the connection cannot build, and keeps the reference
@@ -94,9 +39,10 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if req.Plan.Raw.IsNull() || r.connections == nil {
 		return
 	}
-	var plan, state imageModel
+	var plan, state, config imageModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	conn := r.refuse(plan, &resp.Diagnostics)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	conn := r.refuse(plan.withSecretsOf(config), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || req.State.Raw.IsNull() {
 		return
 	}
@@ -128,8 +74,9 @@ func (r *imageResource) refuse(plan imageModel, diags *diag.Diagnostics) *Connec
 	unknown := map[string]bool{
 		"from":                !knownThroughout(plan.From),
 		"dockerfile_commands": !knownThroughout(plan.DockerfileCommands),
+		"publish":             plan.Publish.IsUnknown(),
 	}
-	for _, refusal := range builder.RefuseImage(plan.spec()) {
+	for _, refusal := range append(builder.RefuseImage(plan.spec()), refusedName(conn, plan.Publish)...) {
 		if !unknown[refusal.Attribute] {
 			diags.AddAttributeError(path.Root(refusal.Attribute), "The connection cannot build this",
 				fmt.Sprintf("%s refuses %s: %s", conn.Location(), refusal.Attribute, refusal.Reason))
@@ -155,57 +102,21 @@ func (r *imageResource) open(m imageModel, diags *diag.Diagnostics) (*Connection
 	return conn, builder
 }
 
-func (m imageModel) spec() backend.ImageSpec {
-	return backend.ImageSpec{From: m.From.ValueString(), Commands: listStrings(m.DockerfileCommands)}
-}
-
-// sameContent reports whether m and other are known to ask for the same image.
-func (m imageModel) sameContent(other imageModel) bool {
-	return m.From.Equal(other.From) && m.DockerfileCommands.Equal(other.DockerfileCommands)
-}
-
 // Create builds the image.
 func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan imageModel
+	var plan, config imageModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	identity := r.build(ctx, &plan, "", &resp.Diagnostics)
+	identity := r.build(ctx, &plan, config, "", &resp.Diagnostics)
+	r.publish(ctx, plan, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	memory{Identity: identity}.keep(ctx, resp.Private, &resp.Diagnostics)
-}
-
-// build builds what m asks for and sets the reference. want is the identity of
-// the place where it was built before; empty: never. The result is the place's
-// identity.
-func (r *imageResource) build(ctx context.Context, m *imageModel, want string, diags *diag.Diagnostics) (identity string) {
-	conn, builder := r.open(*m, diags)
-	if builder == nil {
-		return ""
-	}
-	attempt := fmt.Sprintf("Image cannot be built from %s on %s", m.From.ValueString(), conn.Location())
-	var err error
-	if want == "" {
-		err = conn.Prepare(ctx)
-	}
-	if err == nil {
-		identity, err = conn.Witness(ctx, want)
-	}
-	if err != nil {
-		addError(diags, attempt, err)
-		return ""
-	}
-	reference, err := builder.BuildImage(ctx, m.spec(), io.Discard)
-	if err != nil {
-		addError(diags, attempt, err)
-		return ""
-	}
-	m.Reference = types.StringValue(reference)
-	return identity
 }
 
 // Read looks whether the image is still there.
@@ -241,17 +152,22 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 
 // Update builds the image anew unless only something beside it changed.
 func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan imageModel
+	var plan, state, config imageModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	remembered := recall(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	if plan.Reference.IsUnknown() {
-		r.build(ctx, &plan, remembered.Identity, &resp.Diagnostics)
-		if resp.Diagnostics.HasError() {
-			return
-		}
+		r.build(ctx, &plan, config, remembered.Identity, &resp.Diagnostics)
+	}
+	if !plan.Reference.Equal(state.Reference) || !plan.Publish.Equal(state.Publish) {
+		r.publish(ctx, plan, &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }

@@ -40,30 +40,40 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		addError(&resp.Diagnostics, "Sandbox was not created", err)
 		return
 	}
+	ref, err := r.make(ctx, conn, &plan, config)
+	if err != nil {
+		addError(&resp.Diagnostics, "Sandbox was not created on "+conn.Location(), err)
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(conn))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	memory{Identity: identity, Incarnation: ref.Incarnation}.keep(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// make makes the sandbox that plan asks for, and sets what is known of it then.
+// Only config holds what is never stored.
+func (r *instanceResource) make(ctx context.Context, conn *Connection, plan *instanceModel, config instanceModel) (sandbox.Ref, error) {
 	spec, _ := plan.spec()
 	spec.Workdir = plan.workdir(conn)
 	spec.Env = merged(spec.Env, mapStrings(config.EnvWO))
 	request := backend.NewRequest(spec, nil, r.connections.Clock.Now())
 	stamp, err := plan.stamp(conn, request.ExpiresAt)
 	if err != nil {
-		addError(&resp.Diagnostics, "Sandbox was not created", err)
-		return
+		return sandbox.Ref{}, err
 	}
 	stamp.write(request.Tags, nil)
 	request.Tags[airflow.TagSandbox] = request.Name
 
 	made, err := backend.Create(ctx, conn.Backend, request)
 	if err != nil {
-		addError(&resp.Diagnostics, "Sandbox was not created on "+conn.Location(), err)
-		return
+		return sandbox.Ref{}, err
 	}
 	conn.Snapshot.Forget(made.Ref)
 	plan.Handle = types.StringValue(made.Handle)
 	plan.CreatedAt = momentValue(orElse(made.CreatedAt, r.connections.Clock.Now()))
 	plan.ExpiresAt = momentValue(end(request.ExpiresAt, made.ServerEnds))
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(conn))...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	memory{Identity: identity, Incarnation: made.Incarnation}.keep(ctx, resp.Private, &resp.Diagnostics)
+	plan.Attachment = plan.attachment(conn)
+	return made.Ref, nil
 }
 
 // preparedIdentity makes what must exist at the place and asks who it is, before

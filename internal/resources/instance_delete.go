@@ -17,13 +17,14 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// markWithin bounds the teardown mark that a failed destroy leaves behind, also
-// when the failure was an interrupt.
+// markWithin bounds the marks that are left on a sandbox, also after an
+// interrupt.
 const markWithin = 10 * time.Second
 
-// Delete destroys the sandbox and waits until it is gone. When that fails the
-// sandbox stays in the state and carries a teardown mark, so that the next apply
-// or the janitor finishes the work.
+// Delete destroys the sandbox and waits until it is gone. Where Airflow can
+// attach it claims the sandbox first, so that no running task is killed by
+// surprise. When the destroy fails the sandbox stays in the state and carries a
+// teardown mark, so that the next apply or the janitor finishes the work.
 func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state instanceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -46,8 +47,26 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
+
+	claim := r.newClaim(conn, ref, state.OnHeld.ValueString())
+	switch holder, err := claim.take(bounded); {
+	case errors.Is(err, backend.ErrNotFound):
+		return
+	case err != nil:
+		addError(&resp.Diagnostics, attempt, err)
+		return
+	case holder != "":
+		if err := r.mark(ctx, conn.Backend, ref, sandbox.TagRetiredAt); err != nil && !errors.Is(err, backend.ErrNotFound) {
+			addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not retired", ref.Handle, conn.Location()), err)
+			return
+		}
+		resp.Diagnostics.AddWarning("Sandbox is left to its holder", fmt.Sprintf(
+			"%s holds sandbox %s, which is retired and forgotten: it ends at %s, or the janitor takes it once nobody holds it.",
+			holder, ref.Handle, state.ExpiresAt.ValueString()))
+		return
+	}
 	if err := destroy(bounded, conn.Backend, ref); err != nil {
-		if left := r.leaveMark(ctx, conn.Backend, ref, err); left != nil {
+		if left := claim.leave(ctx, err); left != nil {
 			addError(&resp.Diagnostics, attempt, left)
 		}
 	}
@@ -66,24 +85,17 @@ func destroy(ctx context.Context, b backend.Backend, ref sandbox.Ref) error {
 	return backend.WaitGone(ctx, b, ref)
 }
 
-// leaveMark stamps the sandbox for teardown after failure, and says what is to
-// be done now. It returns nil when the sandbox turns out to be gone.
-func (r *instanceResource) leaveMark(ctx context.Context, b backend.Backend, ref sandbox.Ref, failure error) error {
+// mark stamps the sandbox with the present moment under key, unless it bears that
+// stamp already.
+func (r *instanceResource) mark(ctx context.Context, b backend.Backend, ref sandbox.Ref, key string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
 	at := strconv.FormatInt(r.connections.Clock.Now().Unix(), 10)
-	err := backend.EditTags(ctx, b, ref, func(tags sandbox.Tags) {
-		if _, marked := tags[sandbox.TagTeardownAt]; !marked {
-			tags[sandbox.TagTeardownAt] = at
-		}
-	})
-	switch {
-	case errors.Is(err, backend.ErrNotFound):
-		return nil
-	case err != nil:
-		return fmt.Errorf("%w\n\nIt stays in the state. It could not be marked for teardown either (%v), so the janitor "+
-			"takes it only after its expiry. Run the same command again", failure, err)
+	return backend.EditTags(ctx, b, ref, func(tags sandbox.Tags) { markOnce(tags, key, at) })
+}
+
+func markOnce(tags sandbox.Tags, key, at string) {
+	if _, marked := tags[key]; !marked {
+		tags[key] = at
 	}
-	return fmt.Errorf("%w\n\nIt stays in the state and is marked for teardown (%s). Run the same command again, "+
-		"or leave it to the janitor", failure, sandbox.TagTeardownAt)
 }

@@ -23,6 +23,7 @@ type instanceModel struct {
 	Owner         types.String         `tfsdk:"owner"`
 	Tags          types.Map            `tfsdk:"tags"`
 	NetworkPolicy types.Object         `tfsdk:"network_policy"`
+	OnHeld        types.String         `tfsdk:"on_held"`
 
 	Image        types.String `tfsdk:"image"`
 	Workdir      types.String `tfsdk:"workdir"`
@@ -39,9 +40,10 @@ type instanceModel struct {
 
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
-	Handle    types.String      `tfsdk:"handle"`
-	CreatedAt timetypes.RFC3339 `tfsdk:"created_at"`
-	ExpiresAt timetypes.RFC3339 `tfsdk:"expires_at"`
+	Handle     types.String      `tfsdk:"handle"`
+	CreatedAt  timetypes.RFC3339 `tfsdk:"created_at"`
+	ExpiresAt  timetypes.RFC3339 `tfsdk:"expires_at"`
+	Attachment types.Object      `tfsdk:"attachment"`
 }
 
 type instanceIdentity struct {

@@ -34,34 +34,54 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		return
 	}
 	conn, unknown := r.refuse(plan, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || req.State.Raw.IsNull() {
-		return
-	}
-	var state instanceModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	remembered := recall(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !req.State.Raw.IsNull() {
+		var state instanceModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		remembered := recall(ctx, req.Private, &resp.Diagnostics)
+		if resp.Diagnostics.HasError() {
+			return
+		}
+		differing := replacing(state, plan, conn)
+		if remembered.Imported {
+			differing = adopt(differing, state, &resp.Diagnostics)
+		}
+		guard(differing, unknown, &resp.Diagnostics)
+		for _, name := range differing {
+			resp.RequiresReplace.Append(path.Root(name))
+		}
+		if resp.Diagnostics.HasError() {
+			return
+		}
+		switch {
+		case remembered.Due == replacingDue:
+			plan.Handle, plan.CreatedAt, plan.ExpiresAt = types.StringUnknown(), timetypes.NewRFC3339Unknown(), timetypes.NewRFC3339Unknown()
+			resp.RequiresReplace.Append(path.Root("expires_at"))
+		case len(differing) == 0:
+			planRenewal(state, &plan, conn, remembered.Due, &resp.Diagnostics)
+		}
+	}
+	plan.Attachment = plan.attachment(conn)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
 
-	differing := replacing(state, plan, conn)
-	if remembered.Imported {
-		differing = adopt(differing, state, &resp.Diagnostics)
-	}
-	guard(differing, unknown, &resp.Diagnostics)
-	for _, name := range differing {
-		resp.RequiresReplace.Append(path.Root(name))
-	}
-	switch {
-	case remembered.Due == replacingDue:
-		plan.Handle, plan.CreatedAt, plan.ExpiresAt = types.StringUnknown(), timetypes.NewRFC3339Unknown(), timetypes.NewRFC3339Unknown()
-		resp.RequiresReplace.Append(path.Root("expires_at"))
-	case remembered.Due != nothingDue, extends(state, plan):
+// planRenewal makes unknown what a renewal changes. Whether one is really due
+// then, Update finds out.
+func planRenewal(state instanceModel, plan *instanceModel, conn *Connection, due due, diags *diag.Diagnostics) {
+	renews := due == renewalDue || extends(state, *plan)
+	if renews || due == repairDue {
 		plan.ExpiresAt = timetypes.NewRFC3339Unknown()
-	default:
+	}
+	if !rotates(conn) || !renews && !state.ExpiresAt.IsNull() {
 		return
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	plan.Handle, plan.CreatedAt, plan.ExpiresAt = types.StringUnknown(), timetypes.NewRFC3339Unknown(), timetypes.NewRFC3339Unknown()
+	diags.AddWarning("Renewal by a new sandbox", fmt.Sprintf(
+		"%s cannot move the end of a sandbox. A new one takes the place of %s: its handle is another one, and files do not come "+
+			"along. The old one is retired: who holds it keeps it until its end (%s), and the janitor takes it once nobody does.",
+		conn.Location(), state.Handle.ValueString(), state.ExpiresAt.ValueString()))
 }
 
 // refuse asks the connection, as far as the plan is known, what it cannot

@@ -61,7 +61,14 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	remembered.Incarnation = found.Incarnation
 	state.follow(found, conn)
+	state.Attachment = state.attachment(conn)
 	remembered.Due = r.judge(state, found, conn)
+	if holder := heldBy(found.Tags); remembered.Due == renewalDue && rotates(conn) && holder != "" {
+		resp.Diagnostics.AddWarning("Renewal waits for a task", fmt.Sprintf("Sandbox %s is due for renewal, but %s holds it. "+
+			"It is renewed by the first apply after the task has let go; otherwise it ends at %s.",
+			found.Handle, holder, state.ExpiresAt.ValueString()))
+		remembered.Due = nothingDue
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
 }

@@ -36,6 +36,7 @@ type instanceResource struct{ configured }
 // Metadata names the resource.
 func (r *instanceResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_instance"
+	resp.ResourceBehavior.MutableIdentity = true // a rotation changes the handle
 }
 
 // IdentitySchema says what tells two sandboxes apart.

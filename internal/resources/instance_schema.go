@@ -30,7 +30,8 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 	attributes := map[string]schema.Attribute{
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What code inside may reach: an object, or a whole `sandbox_network_policy`. " +
-				"Left out, everything is denied. Changed in place.",
+				"Left out, everything is denied. Changed in place where the connection can then enforce it as strongly as at " +
+				"birth; elsewhere another one replaces.",
 			Optional:   true,
 			Attributes: networkPolicyAttributes(),
 		},
@@ -42,7 +43,9 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A sandbox that stands until its `lifetime` is over. What the connection cannot enforce " +
 			"is refused when planning. An apply within `renew_before` of the end renews it in place; a sandbox found " +
-			"past its end is replaced; one that is gone is planned anew.",
+			"past its end is replaced; one that is gone is planned anew. Where the connection cannot move the end of a sandbox, " +
+			"as on Modal, a renewal makes a new one in the same update and retires the old one: the `handle` changes, files do " +
+			"not come along, and who holds the old one keeps it until its end.",
 		Attributes: attributes,
 	}
 }
@@ -58,7 +61,7 @@ func lifeAttributes() map[string]schema.Attribute {
 		},
 		"lifetime": schema.StringAttribute{
 			MarkdownDescription: "How long the sandbox lives, counted from its creation or last renewal, such as `12h`. " +
-				"A longer one extends it at once; a shorter one counts from the next renewal.",
+				"A longer one renews it at once; a shorter one counts from the next renewal.",
 			Required:   true,
 			CustomType: timetypes.GoDurationType{},
 			Validators: []validator.String{isLifetime},
@@ -74,6 +77,13 @@ func lifeAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Who may attach: the owner that a Dag presents, see the function `dag_run_owner`. Changed in place.",
 			Optional:            true,
 			Validators:          []validator.String{check("an owner", airflow.CheckOwner)},
+		},
+		"on_held": schema.StringAttribute{
+			MarkdownDescription: "What a destroy does with a sandbox that a running task holds, where Airflow can attach: `wait` " +
+				"(the default) waits within `timeouts.delete` until the task lets go, and then fails with nothing destroyed; " +
+				"`retire` leaves it to its holder, its end and the janitor, and forgets it; `kill` destroys it under the task.",
+			Optional:   true,
+			Validators: []validator.String{stringvalidator.OneOf(onHeldWait, onHeldRetire, onHeldKill)},
 		},
 		"tags": schema.MapAttribute{
 			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved, " +
@@ -176,5 +186,6 @@ func computedAttributes() map[string]schema.Attribute {
 			CustomType:          timetypes.RFC3339Type{},
 			PlanModifiers:       keep,
 		},
+		"attachment": attachmentAttribute(),
 	}
 }

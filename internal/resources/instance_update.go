@@ -17,9 +17,11 @@ import (
 
 // Update changes a living sandbox: first what is enforced, then its end, then
 // the tags that tell of both. The state follows each step, so that it is true
-// wherever a step fails.
+// wherever a step fails. Where the backend cannot move an end, a renewal is a
+// rotation.
 func (r *instanceResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, state instanceModel
+	var plan, state, config instanceModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	remembered := recall(ctx, req.Private, &resp.Diagnostics)
@@ -41,7 +43,21 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
-	err := u.run(ctx, remembered.Due, r.connections.Clock.Now())
+	now := r.connections.Clock.Now()
+	if u.rotating(remembered.Due, now) {
+		holder, err := u.waitsFor(ctx)
+		switch {
+		case err != nil:
+			addError(&resp.Diagnostics, attempt, err)
+			return
+		case holder == "":
+			r.rotate(ctx, u, config, remembered, resp)
+			return
+		}
+		resp.Diagnostics.AddWarning("Renewal waits for a task", fmt.Sprintf("%s has taken sandbox %s since it was planned. "+
+			"It is renewed by the first apply after the task has let go.", holder, u.ref.Handle))
+	}
+	err := u.run(ctx, remembered.Due, now)
 	conn.Snapshot.Forget(u.ref)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &u.state)...)
@@ -64,7 +80,7 @@ func (u *update) run(ctx context.Context, due due, now time.Time) error {
 	if err := u.setNetwork(ctx, due); err != nil {
 		return err
 	}
-	if u.renewing(due, now) {
+	if u.renewing(due, now) && !rotates(u.conn) {
 		if err := u.renew(ctx, now); err != nil {
 			return err
 		}
@@ -72,9 +88,10 @@ func (u *update) run(ctx context.Context, due due, now time.Time) error {
 	if err := u.writeTags(ctx); err != nil {
 		return err
 	}
-	expires := u.state.ExpiresAt
+	was := u.state
 	u.state = u.plan
-	u.state.ExpiresAt = expires
+	u.state.Handle, u.state.CreatedAt, u.state.ExpiresAt = was.Handle, was.CreatedAt, was.ExpiresAt
+	u.state.Attachment = u.state.attachment(u.conn)
 	return nil
 }
 

@@ -31,7 +31,10 @@ func (s stamp) write(tags sandbox.Tags, formerly map[string]string) {
 	}
 	maps.Copy(tags, s.user)
 	tags[sandbox.TagManagedBy] = sandbox.ManagedByTerraform
-	tags[airflow.TagExpiresAt] = airflow.FormatExpiry(s.expiresAt)
+	delete(tags, sandbox.TagRetiredAt)
+	if !s.expiresAt.IsZero() {
+		tags[airflow.TagExpiresAt] = airflow.FormatExpiry(s.expiresAt)
+	}
 	tags[airflow.TagNetwork] = s.network
 	tags[airflow.TagWorkdir] = s.workdir
 	setOrDelete(tags, airflow.TagOwner, s.owner)
@@ -53,6 +56,9 @@ func (s stamp) damaged(tags sandbox.Tags) bool {
 		return true
 	}
 	if _, err := airflow.ParseExpiry(tags[airflow.TagExpiresAt]); err != nil {
+		return true
+	}
+	if _, retired := tags[sandbox.TagRetiredAt]; retired {
 		return true
 	}
 	return tags[sandbox.TagManagedBy] != sandbox.ManagedByTerraform ||

@@ -1,0 +1,164 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// What a destroy does with a sandbox that a task holds.
+const (
+	onHeldWait   = "wait"
+	onHeldRetire = "retire"
+	onHeldKill   = "kill"
+)
+
+// How often a held sandbox is looked at.
+const (
+	firstLook   = 500 * time.Millisecond
+	longestLook = 10 * time.Second
+)
+
+// claimant begins the holder by which Terraform claims a sandbox. No task
+// instance has such a name, because no Dag id holds a ':'.
+const claimant = "terraform:"
+
+// heldBy names the task that holds the sandbox with these tags. A claim of
+// Terraform's is none: it is what a destroy that was killed has left.
+func heldBy(tags sandbox.Tags) string {
+	if holder := airflow.Holder(tags); !strings.HasPrefix(holder, claimant) {
+		return holder
+	}
+	return ""
+}
+
+// claim is Airflow's own lock on a sandbox, taken by Terraform before a destroy,
+// so that no task attaches to what is about to go. Where Airflow cannot attach
+// there is nothing to take.
+type claim struct {
+	backend backend.Backend
+	ref     sandbox.Ref
+	onHeld  string
+	holder  string // empty: nothing to take
+	at      string // moment of the teardown, as a tag
+	written bool   // the claim may stand in the tags
+	robbed  string // the task that held it until on_held = "kill" took it
+}
+
+func (r *instanceResource) newClaim(conn *Connection, ref sandbox.Ref, onHeld string) *claim {
+	c := &claim{backend: conn.Backend, ref: ref, onHeld: onHeld, at: strconv.FormatInt(r.connections.Clock.Now().Unix(), 10)}
+	if can := conn.Backend.Capabilities(); can.Attachable && can.Tags == backend.TagsEditable {
+		c.holder = claimant + sandbox.NewMark()
+	}
+	return c
+}
+
+// take claims the sandbox, and waits for that while a task holds it and on_held
+// says so. holder names the task to which it is left where on_held = "retire".
+// After an error nothing is claimed.
+func (c *claim) take(ctx context.Context) (holder string, err error) {
+	if c.holder == "" {
+		return "", nil
+	}
+	for waits := retry.WithCappedDuration(longestLook, retry.NewExponential(firstLook)); ; {
+		now, err := c.try(ctx)
+		if err != nil {
+			c.withdraw(ctx)
+		}
+		switch {
+		case err == nil && (now == "" || c.onHeld == onHeldRetire):
+			return now, nil
+		case err == nil:
+			holder = now
+		case holder == "", ctx.Err() == nil && !errors.Is(err, backend.ErrUnavailable):
+			return "", err
+		}
+		next, _ := waits.Next()
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", fmt.Errorf("%s still holds it: %w. Nothing was destroyed: run again when the task has let go, raise "+
+				"timeouts.delete, or set on_held", holder, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// try writes the claim and the teardown mark in one write, and reads them again,
+// unless a task holds the sandbox that must not be robbed.
+func (c *claim) try(ctx context.Context) (holder string, err error) {
+	err = backend.EditTags(ctx, c.backend, c.ref, func(tags sandbox.Tags) {
+		holder = heldBy(tags)
+		if holder != "" && c.onHeld != onHeldKill {
+			return
+		}
+		if holder != "" {
+			c.robbed, holder = holder, ""
+		}
+		c.written = true
+		tags[airflow.TagHolder] = c.holder
+		markOnce(tags, sandbox.TagTeardownAt, c.at)
+	})
+	return holder, err
+}
+
+// withdraw undoes a write of which it is not known whether it holds: another
+// program wrote at the same time, or the answer was lost.
+func (c *claim) withdraw(ctx context.Context) {
+	if !c.written {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
+	defer cancel()
+	err := backend.EditTags(ctx, c.backend, c.ref, func(tags sandbox.Tags) {
+		c.release(tags)
+		if tags[sandbox.TagTeardownAt] == c.at {
+			delete(tags, sandbox.TagTeardownAt)
+		}
+	})
+	if err != nil {
+		slog.WarnContext(ctx, "a claim was not withdrawn", "handle", c.ref.Handle, "holder", c.holder, "error", err)
+	}
+}
+
+// release gives the sandbox back to whom it was taken from.
+func (c *claim) release(tags sandbox.Tags) {
+	if c.written && airflow.Holder(tags) == c.holder {
+		setOrDelete(tags, airflow.TagHolder, c.robbed)
+	}
+}
+
+// leave gives the claim back after a failed destroy, keeps the teardown mark, or
+// makes it, and says what is to be done now. It returns nil when the sandbox
+// turns out to be gone.
+func (c *claim) leave(ctx context.Context, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
+	defer cancel()
+	err := backend.EditTags(ctx, c.backend, c.ref, func(tags sandbox.Tags) {
+		markOnce(tags, sandbox.TagTeardownAt, c.at)
+		c.release(tags)
+	})
+	switch {
+	case errors.Is(err, backend.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w\n\nIt stays in the state. It could not be marked for teardown either (%v), so the janitor "+
+			"takes it only after its expiry. Run the same command again", failure, err)
+	}
+	return fmt.Errorf("%w\n\nIt stays in the state and is marked for teardown (%s). Run the same command again, "+
+		"or leave it to the janitor", failure, sandbox.TagTeardownAt)
+}
