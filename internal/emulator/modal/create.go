@@ -37,13 +37,14 @@ func (c *control) SandboxCreateV2(ctx context.Context, req *pb.SandboxCreateV2Re
 		return nil, err
 	}
 	reply := pb.SandboxCreateV2Response_builder{
-		SandboxId: box.id, TaskId: box.taskID, Metadata: pb.SandboxHandleMetadata_builder{AppId: box.app.id}.Build(),
+		SandboxId: box.id, Metadata: pb.SandboxHandleMetadata_builder{AppId: box.app.id}.Build(),
 	}
 	if !c.opts.NoSeededAccess {
 		jwt, url, err := c.access(ctx)
 		if err != nil {
 			return nil, err
 		}
+		reply.TaskId = box.taskID
 		reply.CommandRouterAccess = pb.CommandRouterAccess_builder{Jwt: jwt, Url: url}.Build()
 	}
 	return reply.Build(), nil

@@ -11,11 +11,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TaskSetNetworkAccess replaces the network policy; only allowlists can be set.
-// It holds for the commands that are started from now on.
+// TaskSetNetworkAccess replaces the network policy. Go's client can set
+// allowlists, Python's opens the network too; none can block it. It holds for the commands that are started from now on.
 func (r *router) TaskSetNetworkAccess(_ context.Context, req *pb.TaskSetNetworkAccessRequest) (*pb.TaskSetNetworkAccessResponse, error) {
-	if req.GetNetworkAccess().GetNetworkAccessType() != pb.NetworkAccess_ALLOWLIST {
-		return nil, status.Error(codes.InvalidArgument, "Only an allowlist can replace a network policy")
+	switch req.GetNetworkAccess().GetNetworkAccessType() {
+	case pb.NetworkAccess_ALLOWLIST, pb.NetworkAccess_OPEN:
+	default:
+		return nil, status.Error(codes.InvalidArgument, "A network policy is replaced by an allowlist, or by none")
 	}
 	if err := checkNetworkAccess(req.GetNetworkAccess()); err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ type Options struct {
 	RetainFinished time.Duration
 	// MaxTagBytes is how long a tag's name and value may be; 0: any.
 	MaxTagBytes int
-	// NoSeededAccess leaves the access to the command router out of the reply to
-	// a create.
+	// NoSeededAccess leaves the task and the access to the command router out of
+	// the reply to a create.
 	NoSeededAccess bool
 	// AccessLifetime is how long an access to the command router is good; 0: one
 	// hour. Clients fetch a new one when less than 30 s are left.

@@ -125,8 +125,8 @@ func (r *recorder) until(counts map[string]int) {
 }
 
 // order writes calls as the tables do. Those that follow a TaskExecStart run at
-// once, so that their order says nothing; nor does it when a call ended that the
-// client gave up.
+// once, and so do Python's look-ups of what a create needs: their order says
+// nothing. Nor does the end of a call that the client gave up.
 func order(calls []string) string {
 	var all, atOnce []string
 	flush := func() {
@@ -140,7 +140,7 @@ func order(calls []string) string {
 			call = method
 		}
 		switch method {
-		case "TaskExecStdioRead", "TaskExecStdinWriteStream", "TaskExecWait":
+		case "SecretGetOrCreate", "EnvironmentGetOrCreate", "TaskExecStdioRead", "TaskExecStdinWriteStream", "TaskExecWait":
 			atOnce = append(atOnce, call)
 		default:
 			flush()
