@@ -38,7 +38,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != binary {
-		os.Exit(m.Run())
+		os.Exit(withModal(m.Run))
 	}
 	caller := &backend.Caller{Intercept: interceptProcess()}
 	serve := sandboxprovider.New("test", clock.System(), connect.Options{Caller: caller})
@@ -122,7 +122,7 @@ func (ws *workspace) traceFile() string { return filepath.Join(ws.path, "trace")
 func (ws *workspace) configure(config string) {
 	ws.t.Helper()
 	head := "terraform {\n  required_providers {\n    sandbox = { source = \"" + sandboxprovider.Address + "\" }\n  }\n}\n"
-	write(ws.t, filepath.Join(ws.path, "main.tf"), []byte(head+config))
+	write(ws.t, filepath.Join(ws.path, "main.tf"), []byte(head+ws.head+config))
 }
 
 func (ws *workspace) command(env []string, args ...string) *exec.Cmd {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,11 +29,14 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// world is one state directory on this host, the provider's clock, and a place
-// for faults. Terraform, the provider and the backend are the real ones.
+// world is one place for sandboxes, the provider's clock, and a place for faults.
+// Terraform, the provider and the backend are the real ones.
 type world struct {
 	t      *testing.T
-	dir    string
+	place  string       // connection URI
+	dir    string       // state directory of a local place
+	head   string       // what every configuration begins with
+	sets   connect.Sets // with which the tests look past the provider
 	clock  *clock.Fake
 	caller *backend.Caller
 
@@ -40,9 +44,10 @@ type world struct {
 	fault func(ctx context.Context, call backend.Call) error
 }
 
+// newWorld is a state directory on this host.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	t.Parallel()
+	w := emptyWorld(t)
 	above := t.TempDir()
 	// Where root runs the tests, the users of sandboxes must reach theirs.
 	for _, dir := range []string{above, filepath.Dir(above)} {
@@ -50,12 +55,19 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t, dir: filepath.Join(above, "state"), clock: clock.NewFake(clock.System().Now())}
+	w.dir = filepath.Join(above, "state")
+	w.place = "local://" + w.dir
+	return w
+}
+
+func emptyWorld(t *testing.T) *world {
+	t.Parallel()
+	w := &world{t: t, clock: clock.NewFake(clock.System().Now())}
 	w.caller = &backend.Caller{MaxRetries: -1, Intercept: w.intercept}
 	return w
 }
 
-func (w *world) uri() string { return "local://" + w.dir }
+func (w *world) uri() string { return w.place }
 
 func (w *world) options() connect.Options { return connect.Options{Caller: w.caller} }
 
@@ -91,17 +103,24 @@ func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) 
 	}
 }
 
-// run goes through the steps, destroys what is left, and demands that nothing is.
+// run goes through the steps, destroys what is left, and demands that nothing is
+// but what was retired.
 func (w *world) run(steps ...resource.TestStep) {
 	w.t.Helper()
+	for i := range steps {
+		if steps[i].Config != "" {
+			steps[i].Config = w.head + steps[i].Config
+		}
+	}
 	resource.UnitTest(w.t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps:                    steps,
 		CheckDestroy: func(*terraform.State) error {
-			if _, err := os.Stat(w.dir); errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(w.dir); w.dir != "" && errors.Is(err, os.ErrNotExist) {
 				return nil
 			}
-			if left := w.sandboxes(); len(left) > 0 {
+			left := slices.DeleteFunc(w.sandboxes(), retired)
+			if len(left) > 0 {
 				return fmt.Errorf("%d sandboxes are left: %v", len(left), left)
 			}
 			return nil
@@ -127,7 +146,7 @@ func (w *world) backend() backend.Backend {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	b, err := connect.Open(conn, connect.Options{})
+	b, err := connect.Open(conn, connect.Options{Sets: w.sets})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -154,6 +173,8 @@ func (w *world) sandboxes() []sandbox.Sandbox {
 	return all
 }
 
+func retired(s sandbox.Sandbox) bool { return s.Tags[sandbox.TagRetiredAt] != "" }
+
 // only is the one sandbox that there is.
 func (w *world) only() sandbox.Sandbox {
 	w.t.Helper()
@@ -164,11 +185,21 @@ func (w *world) only() sandbox.Sandbox {
 	return all[0]
 }
 
-// retag changes the tags of the only sandbox behind Terraform's back.
+// standing is the one sandbox that is not retired.
+func (w *world) standing() sandbox.Sandbox {
+	w.t.Helper()
+	all := slices.DeleteFunc(w.sandboxes(), retired)
+	if len(all) != 1 {
+		w.t.Fatalf("%d sandboxes stand, want 1: %v", len(all), all)
+	}
+	return all[0]
+}
+
+// retag changes the tags of the sandbox that stands behind Terraform's back.
 func (w *world) retag(edit func(sandbox.Tags)) func() {
 	return func() {
 		w.t.Helper()
-		if err := backend.EditTags(w.t.Context(), w.backend(), w.only().Ref, edit); err != nil {
+		if err := backend.EditTags(w.t.Context(), w.backend(), w.standing().Ref, edit); err != nil {
 			w.t.Fatal(err)
 		}
 	}
