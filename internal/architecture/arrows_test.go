@@ -17,6 +17,7 @@ import (
 var testArrows = map[string][]string{
 	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
 	"internal/backend/local": {"internal/backend/backendtest"},
+	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
 	"internal/provider":      {"internal/backend"},
 }
 

@@ -60,5 +60,5 @@ type Vendor struct {
 	// Profile looks for the credentials that the vendor's own configuration file
 	// keeps under name, and reports whether there are any; nil: it has no such file.
 	Profile func(name string) (credentials Credentials, ok bool, err error)
-	Open  func(Connection, Credentials, *Caller) (Backend, error)
+	Open    func(Connection, Credentials, *Caller) (Backend, error)
 }

@@ -73,6 +73,11 @@ func testCommands(t *testing.T, p *place) {
 
 	for _, c := range commands {
 		t.Run(c.name, func(t *testing.T) {
+			if again, ok := c.cmd.Stdin.(io.Seeker); ok { // an earlier Run has read it
+				if _, err := again.Seek(0, io.SeekStart); err != nil {
+					t.Fatal(err)
+				}
+			}
 			got := p.exec(t, made.Ref, c.cmd)
 			if got.ExitCode != c.want.code || string(got.Stdout) != c.want.stdout || string(got.Stderr) != c.want.stderr {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, %q, %q",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
@@ -17,6 +18,9 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
+
+// findLag is a guess: nobody has measured it.
+const findLag = 5 * time.Second
 
 // app is one Modal app. Nothing is reached, and no file or variable is read,
 // before the first call.
@@ -30,6 +34,8 @@ type app struct {
 	caller      *backend.Caller
 	clock       clock.Clock
 	memory      *memory
+	// findLag is how long a create whose caller has left may be on its way.
+	findLag time.Duration
 
 	turn   chan struct{} // held by the one caller that looks the app up
 	mu     sync.Mutex
@@ -62,6 +68,7 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 		caller:      caller,
 		clock:       clk,
 		memory:      newMemory(),
+		findLag:     findLag,
 		turn:        make(chan struct{}, 1),
 	}
 	if conn.Authority != "" {

@@ -22,7 +22,7 @@ import (
 var positions = map[string]emulator.Options{
 	"orderly": {},
 	"awkward": {
-		PageSize: 3, TimestampGranularity: time.Millisecond,
+		PageSize: 10, TimestampGranularity: time.Millisecond,
 		PollLag: 5 * time.Second, TimeoutLag: time.Second, DeadlineReportDelay: -1,
 		ReplayCreates: true, TerminateUnknownOK: true, KeepTaskID: true, HoldName: true, NoSeededAccess: true,
 		ListWithoutTags: emulator.V1 | emulator.V2, ListWithoutTimeout: emulator.V1 | emulator.V2,
@@ -80,6 +80,8 @@ func opener(t *testing.T, uri string) func(*testing.T, *backend.Caller) backend.
 		t.Fatal(err)
 	}
 	return func(_ *testing.T, caller *backend.Caller) backend.Backend {
-		return newApp(conn, nil, caller, clock.System())
+		a := newApp(conn, nil, caller, clock.System())
+		a.findLag = 200 * time.Millisecond // the emulator has made a sandbox at once, if at all
+		return a
 	}
 }

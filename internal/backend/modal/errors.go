@@ -55,16 +55,24 @@ func settled(ctx context.Context, call backend.Call, err error) error {
 	switch {
 	case err == nil, ok && retryAfter(answer) > 0:
 		return err
-	case ctx.Err() != nil: // what it means is the Caller's to say
+	case errors.Is(ctx.Err(), context.Canceled): // what it means is the Caller's to say
 		return fmt.Errorf("%s: %w", call.Verb, context.Cause(ctx))
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %s: no answer in time: %w", lost(call), call.Verb, context.Cause(ctx))
 	case !ok:
 		return err
-	case unanswered[answer.Code()] && !call.Idempotent:
-		return fmt.Errorf("%w: %s: %s (%s)", backend.ErrUnknownOutcome, call.Verb, answer.Message(), answer.Code())
 	case unanswered[answer.Code()]:
-		return fmt.Errorf("%w: %s: %s (%s)", backend.ErrUnavailable, call.Verb, answer.Message(), answer.Code())
+		return fmt.Errorf("%w: %s: %s (%s)", lost(call), call.Verb, answer.Message(), answer.Code())
 	}
 	return &refusal{call.Verb, answer}
+}
+
+// lost is the class of a call that was not answered.
+func lost(call backend.Call) error {
+	if call.Idempotent {
+		return backend.ErrUnavailable
+	}
+	return backend.ErrUnknownOutcome
 }
 
 // refusal is a server's answer to one call.

@@ -34,14 +34,16 @@ func (a *app) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
 		}
 		seen := make(map[string]bool)
 		for info, err := range s.list(ctx, nil) {
+			if seen[info.GetId()] {
+				continue
+			}
 			var found sandbox.Sandbox
 			if err == nil {
-				found, err = s.read(ctx, info)
+				if found, err = s.read(ctx, info); errors.Is(err, backend.ErrNotFound) {
+					continue // it ended meanwhile
+				}
 			}
-			switch {
-			case errors.Is(err, backend.ErrNotFound): // it ended meanwhile
-				continue
-			case err != nil:
+			if err != nil {
 				yield(sandbox.Sandbox{}, a.failed("list sandboxes", "", err))
 				return
 			}
@@ -70,7 +72,7 @@ func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.San
 				fresh, err = p.take(reply.GetSandboxes())
 			}
 			if err != nil {
-				yield(nil, classed(err))
+				yield(nil, notSandbox(classed(err))) // NOT_FOUND is about the app
 				return
 			}
 			for _, info := range fresh {
@@ -90,43 +92,57 @@ func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.San
 // empty page ends it, as in Modal's own clients: a short one may have others
 // behind it.
 type paging struct {
-	before  float64 // of the next page
+	before  float64 // of the next page; 0: the first
 	done    bool
 	seen    map[string]bool // the sandboxes of the latest page
 	oldest  float64         // time of the last of them
 	longest int             // page so far
+	full    int             // the longest page that had others behind it
+	instant int             // length of a latest page that held repeats of one instant only; else 0
 }
 
 // take returns what page adds.
 func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
+	// A page that is full of one instant may have left others of it out, which
+	// cannot be asked for. It was full if it had no room for what is older, or if
+	// no page was longer.
+	if p.instant > 1 && p.instant >= p.longest && (len(page) > 0 || p.full >= p.instant) {
+		return nil, fmt.Errorf("%w: %d sandboxes or more were made at %s, more than a page of the list holds",
+			backend.ErrUnavailable, p.instant, moment(p.oldest).Format(time.RFC3339Nano))
+	}
 	if len(page) == 0 {
 		p.done = true
 		return nil, nil
 	}
-	seen := make(map[string]bool, len(page))
-	var fresh []*pb.SandboxInfo
-	for _, info := range page {
-		if !p.seen[info.GetId()] && !seen[info.GetId()] {
-			fresh = append(fresh, info)
-		}
-		seen[info.GetId()] = true
-	}
 	oldest := page[len(page)-1].GetCreatedAt()
 	if p.seen != nil && oldest > p.oldest {
-		return nil, fmt.Errorf("%w: the list went back in time: a page after %s ends at %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
+		return nil, fmt.Errorf("%w: the list went back in time, from %s to %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
 	}
-	switch {
-	case len(fresh) > 0:
-		p.before = oldest + edge
-	case p.longest > 1 && len(page) >= p.longest:
-		// Nothing but repeats fills the page: what else was made in this instant
-		// cannot be asked for.
-		return nil, fmt.Errorf("%w: %d sandboxes or more were made at %s, which is more than one page of the list holds", backend.ErrUnavailable, len(page), moment(oldest))
-	default:
-		p.before = oldest
+	fresh := p.fresh(page)
+	if len(fresh) > 0 {
+		p.full, p.instant, p.before = max(p.full, len(p.seen)), 0, oldest+edge
+	} else {
+		p.instant, p.before = len(page), oldest
 	}
-	p.seen, p.oldest, p.longest = seen, oldest, max(p.longest, len(page))
+	p.oldest, p.longest = oldest, max(p.longest, len(page))
+	p.seen = make(map[string]bool, len(page))
+	for _, info := range page {
+		p.seen[info.GetId()] = true
+	}
 	return fresh, nil
+}
+
+// fresh returns what the page before did not hold, each once.
+func (p *paging) fresh(page []*pb.SandboxInfo) []*pb.SandboxInfo {
+	var fresh []*pb.SandboxInfo
+	here := make(map[string]bool, len(page))
+	for _, info := range page {
+		if id := info.GetId(); !p.seen[id] && !here[id] {
+			here[id] = true
+			fresh = append(fresh, info)
+		}
+	}
+	return fresh
 }
 
 // read makes a sandbox of a list item.

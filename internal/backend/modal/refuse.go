@@ -48,8 +48,8 @@ func (a *app) Capabilities() backend.Capabilities {
 		Tags:            backend.TagsEditable,
 		DefaultImage:    defaultImage,
 		DefaultWorkdir:  sandbox.DefaultWorkdir,
-		FindLag:         5 * time.Second, // a create whose caller has left may still be on its way
-		WaitGoneTimeout: time.Minute,     // the quick witness takes a second, the poll 35 (measured)
+		FindLag:         a.findLag,
+		WaitGoneTimeout: time.Minute, // the quick witness takes a second, the poll 35 (measured)
 	}
 }
 

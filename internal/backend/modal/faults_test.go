@@ -1,0 +1,300 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package modal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// generations are the calls that make a sandbox, by the variable that asks for
+// them.
+var generations = map[string]struct{ variable, create string }{
+	"V2": {"1", "SandboxCreateV2"},
+	"V1": {"0", "SandboxCreate"},
+}
+
+// opened returns the app of uri on a fresh emulator, ready for use.
+func opened(t *testing.T, options emulator.Options, uri string) (*emulator.Server, *app) {
+	t.Helper()
+	server := start(t, options)
+	a := at(t, uri)
+	if err := a.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return server, a
+}
+
+func at(t *testing.T, uri string) *app {
+	t.Helper()
+	return opener(t, uri)(t, &backend.Caller{MinWait: time.Millisecond}).(*app)
+}
+
+func request() backend.Request {
+	spec := sandbox.Spec{Lifetime: time.Hour, Env: map[string]string{"PASSWORD": "hunter2"}}
+	return backend.NewRequest(spec, sandbox.Tags{"team": "research"}, clock.System().Now())
+}
+
+// made makes one sandbox.
+func made(t *testing.T, a *app) sandbox.Sandbox {
+	t.Helper()
+	s, err := backend.Create(t.Context(), a, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func wantClass(t *testing.T, err, class error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, class) {
+		t.Errorf("error %v, want %v", err, class)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not say %q", err, text)
+		}
+	}
+}
+
+// running counts what lives on the server.
+func running(server *emulator.Server) int {
+	n := 0
+	for _, s := range server.Sandboxes() {
+		if s.Running {
+			n++
+		}
+	}
+	return n
+}
+
+func TestACreateWhoseReplyIsLostIsAdoptedOrLeavesNothing(t *testing.T) {
+	for generation, g := range generations {
+		for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded} {
+			for after, want := range map[bool]int{true: 1, false: 0} {
+				t.Run(fmt.Sprintf("%s/%s/after its effect: %t", generation, code, after), func(t *testing.T) {
+					server, a := opened(t, emulator.Options{}, "modal:")
+					t.Setenv("MODAL_SANDBOX_V2", g.variable)
+					a = at(t, "modal:")
+					server.Fail(g.create, emulator.Fault{Code: code, After: after})
+					got, err := backend.Create(t.Context(), a, request())
+					if want == 1 && (err != nil || got.Tags["team"] != "research" || got.ServerEnds.IsZero()) {
+						t.Errorf("Create = %+v, %v; want the one that was made", got, err)
+					}
+					if want == 0 {
+						wantClass(t, err, backend.ErrUnavailable, "safe to try again")
+					}
+					if n := running(server); n != want {
+						t.Errorf("%d sandboxes live, want %d", n, want)
+					}
+					if n := server.Calls()[g.create]; n != 1 {
+						t.Errorf("%d create calls, want 1: only the Caller tries again", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestACreateThatMeetsItsOwnNameIsAdopted(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	server.Fail("SandboxCreateV2", emulator.Fault{Code: codes.AlreadyExists, After: true})
+	got, err := backend.Create(t.Context(), a, request())
+	if err != nil || running(server) != 1 {
+		t.Errorf("Create = %+v, %v; %d live", got, err, running(server))
+	}
+}
+
+func TestASandboxOfTheSameNameButAnotherMarkIsLeftAlone(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	first, second := request(), request()
+	if _, err := backend.Create(t.Context(), a, first); err != nil {
+		t.Fatal(err)
+	}
+	second.Name = first.Name
+	_, err := backend.Create(t.Context(), a, second)
+	wantClass(t, err, backend.ErrConflict)
+	if running(server) != 1 {
+		t.Errorf("%d sandboxes live, want the first", running(server))
+	}
+}
+
+func TestAKilledCreateIsFoundByItsMark(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	server.Fail("SandboxCreateV2", emulator.Fault{After: true, Stall: true})
+	req := request()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := a.Create(ctx, req); !errors.Is(err, backend.ErrUnknownOutcome) {
+		t.Errorf("Create without an answer: %v", err)
+	}
+	found, err := at(t, "modal:").Find(t.Context(), req.Mark)
+	if err != nil || len(found) != 1 || found[0].Tags["team"] != "research" || found[0].Name != req.Name {
+		t.Errorf("Find by another process = %+v, %v", found, err)
+	}
+}
+
+func TestFindLooksTheNameUpWhereTheListLags(t *testing.T) {
+	for generation, g := range generations {
+		t.Run(generation, func(t *testing.T) {
+			server, _ := opened(t, emulator.Options{}, "modal:")
+			t.Setenv("MODAL_SANDBOX_V2", g.variable)
+			a, req := at(t, "modal:"), request()
+			if _, err := a.Create(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			server.Fail("SandboxListV2", emulator.Fault{Cut: true, Times: -1})
+			found, err := at(t, "modal:").Find(t.Context(), req.Mark)
+			if err != nil || len(found) != 1 || found[0].Tags["team"] != "research" {
+				t.Errorf("Find = %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+func TestThrottlingIsWaitedForWithinABound(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	server.Fail("SandboxCreateV2", emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 10 * time.Millisecond, Times: 3})
+	made(t, a)
+	if n := server.Calls()["SandboxCreateV2"]; n != 4 {
+		t.Errorf("%d create calls, want the fourth to succeed", n)
+	}
+	for method, use := range map[string]func() error{
+		"SandboxCreateV2": func() error { _, err := backend.Create(t.Context(), a, request()); return err },
+		"SandboxListV2": func() error {
+			for _, err := range a.List(t.Context()) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		server.Fail(method, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 10 * time.Minute, Times: -1})
+		err := use()
+		wantClass(t, err, backend.ErrUnavailable)
+		if asked, ok := errors.AsType[*backend.RetryAfterError](err); !ok || asked.After != 10*time.Minute {
+			t.Errorf("%s: %v, want it to say when to come back", method, err)
+		}
+		server.Heal()
+	}
+	server.Fail("SandboxCreateV2", emulator.Fault{Code: codes.ResourceExhausted, Message: "Sandbox creation rate limit (5/s) exceeded"})
+	_, err := backend.Create(t.Context(), a, request())
+	wantClass(t, err, backend.ErrUnavailable, "rate limit (5/s)")
+	if n := running(server); n != 1 {
+		t.Errorf("%d sandboxes live, want 1", n)
+	}
+}
+
+func TestAListingIsCompleteOrAnError(t *testing.T) {
+	server, a := opened(t, emulator.Options{PageSize: 4}, "modal:")
+	for range 10 {
+		made(t, a)
+	}
+	count := func() (int, error) {
+		n := 0
+		for _, err := range a.List(t.Context()) {
+			if err != nil {
+				return n, err
+			}
+			n++
+		}
+		return n, nil
+	}
+	for name, fault := range map[string]emulator.Fault{
+		"whole pages":                 {Times: 1},
+		"a short page":                {Cut: true, Keep: 2, Times: 1},
+		"a second page that is short": {Cut: true, Keep: 1, Skip: 1, Times: 1},
+		"a reply lost once":           {Code: codes.Unavailable, Skip: 1, Times: 1},
+	} {
+		server.Fail("SandboxListV2", fault)
+		if n, err := count(); err != nil || n != 10 {
+			t.Errorf("%s: listed %d, %v; want 10", name, n, err)
+		}
+		server.Heal()
+	}
+	for name, fault := range map[string]emulator.Fault{
+		"no second page":   {Code: codes.Unavailable, Skip: 1, Times: -1},
+		"not permitted":    {Code: codes.PermissionDenied, Skip: 2, Times: -1},
+		"no such app":      {Code: codes.NotFound, Times: -1},
+		"an unknown error": {Code: codes.Unknown, Skip: 1, Times: -1},
+	} {
+		server.Fail("SandboxListV2", fault)
+		if n, err := count(); err == nil {
+			t.Errorf("%s: a listing of %d claims to be complete", name, n)
+		}
+		server.Heal()
+	}
+}
+
+func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
+	for _, method := range []string{"AuthTokenGet", "AppGetOrCreate", "SandboxListV2"} {
+		t.Run(method, func(t *testing.T) {
+			server, _ := opened(t, emulator.Options{}, "modal:")
+			server.Fail(method, emulator.Fault{Stall: true, Times: -1})
+			a := at(t, "modal:")
+			a.caller.Intercept = func(ctx context.Context, _ backend.Call, attempt func(context.Context) error) error {
+				ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+				return attempt(ctx)
+			}
+			begun := clock.System().Now()
+			for _, err := range a.List(t.Context()) {
+				wantClass(t, err, backend.ErrUnavailable)
+			}
+			if took := clock.System().Now().Sub(begun); took > 10*time.Second {
+				t.Errorf("gave up after %s", took)
+			}
+		})
+	}
+	for method := range repeatable {
+		if call := callOf("/modal.client.ModalClient/" + method); call.Deadline <= 0 || call.Deadline > time.Minute {
+			t.Errorf("%s may take %s", method, call.Deadline)
+		}
+	}
+}
+
+func TestNoSecretIsInAnyTextOrLog(t *testing.T) {
+	var log bytes.Buffer
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	t.Cleanup(func() { slog.SetDefault(was) })
+
+	server, a := opened(t, emulator.Options{}, "modal:")
+	s := made(t, a)
+	if _, err := a.Exec(t.Context(), s.Ref, backend.Command{Argv: []string{"true"}, Env: map[string]string{"X": "hunter2"}, Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	secret := server.Token().Secret
+	server.RevokeToken(server.Token().ID)
+	t.Setenv("MODAL_TOKEN_SECRET", "as-another-secret")
+	_, err := at(t, "modal:").Check(t.Context())
+	wantClass(t, err, backend.ErrUnauthorized)
+	for _, text := range []string{err.Error(), log.String()} {
+		for _, secret := range []string{secret, "as-another-secret", "hunter2"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in: %s", secret, text)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "SandboxCreateV2") {
+		t.Error("the client's log does not arrive")
+	}
+}
