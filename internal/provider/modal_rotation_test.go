@@ -73,12 +73,12 @@ func TestRenewalWhereNoEndCanBeMovedIsARotationThatDependantsFollow(t *testing.T
 resource "terraform_data" "dag" { input = sandbox_instance.it.attachment.handle }
 `
 	handle := statecheck.CompareValue(compare.ValuesDiffer())
-	moved := handle.AddStateValue(it, tfjsonpath.New("handle"))
+	moved := func() statecheck.StateCheck { return handle.AddStateValue(it, tfjsonpath.New("handle")) }
 	follows := func() statecheck.StateCheck {
 		return statecheck.CompareValuePairs(it, tfjsonpath.New("handle"), "terraform_data.dag", tfjsonpath.New("output"), compare.ValuesSame())
 	}
 	w.run(
-		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{moved, follows()}},
+		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{moved(), follows()}},
 		resource.TestStep{
 			PreConfig:        w.ending(20*time.Minute + 2*time.Second),
 			Config:           config,
@@ -88,7 +88,7 @@ resource "terraform_data" "dag" { input = sandbox_instance.it.attachment.handle 
 			PreConfig:         w.ending(20 * time.Minute),
 			Config:            config,
 			ConfigPlanChecks:  rotation(),
-			ConfigStateChecks: []statecheck.StateCheck{moved, follows()},
+			ConfigStateChecks: []statecheck.StateCheck{moved(), follows()},
 			Check:             w.rotated,
 		},
 		resource.TestStep{Config: config, ConfigPlanChecks: emptyPlan()},
