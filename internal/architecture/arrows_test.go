@@ -18,7 +18,7 @@ var testArrows = map[string][]string{
 	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
-	"internal/provider":      {"internal/backend"},
+	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
 }
 
 // drawnArrows reads the picture of ARCHITECTURE.md: in its first code block,

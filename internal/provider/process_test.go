@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +31,7 @@ const binary = "terraform-provider-sandbox"
 
 // What a provider process is told by its environment.
 const (
-	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB or VERB+: SIGKILL before or after the effect of that call
+	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB, VERB+ or NUMBER+: SIGKILL before or after the effect of that call; a number counts the lines of the trace
 	hangAtVariable = "SANDBOX_TEST_HANG_AT" // VERB: that call takes effect, traces "hangs", and answers when its context ends
 	traceVariable  = "SANDBOX_TEST_TRACE"   // a file to which every call's verb is appended
 	idleVariable   = "SANDBOX_TEST_IDLE"    // set: reading an instance does nothing
@@ -56,15 +57,15 @@ func TestMain(m *testing.M) {
 func interceptProcess() func(context.Context, backend.Call, func(context.Context) error) error {
 	killAt, hangAt := os.Getenv(killAtVariable), os.Getenv(hangAtVariable)
 	return func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
-		trace(call.Verb)
+		number := trace(call.Verb)
 		if killAt == call.Verb {
 			kill()
 		}
 		err := attempt(ctx)
-		switch call.Verb {
-		case strings.TrimSuffix(killAt, "+"):
+		switch {
+		case killAt == call.Verb+"+", killAt == strconv.Itoa(number)+"+":
 			kill()
-		case hangAt:
+		case hangAt == call.Verb:
 			trace("hangs")
 			<-ctx.Done()
 			return ctx.Err()
@@ -78,17 +79,24 @@ func kill() {
 	select {}
 }
 
-func trace(verb string) {
+// trace tells of a call, and returns how many have been told of in this run.
+func trace(verb string) (number int) {
 	name := os.Getenv(traceVariable)
 	if name == "" {
-		return
+		return 0
 	}
 	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return
+		return 0
 	}
 	defer file.Close()
 	fmt.Fprintln(file, verb)
+	if strings.HasSuffix(os.Getenv(killAtVariable), "+") {
+		if told, err := os.ReadFile(name); err == nil { // a pipe is not read back
+			number = bytes.Count(told, []byte("\n"))
+		}
+	}
+	return number
 }
 
 // workspace is a directory with a configuration, for the terraform command.
