@@ -26,7 +26,22 @@ type usageError struct{ error }
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run is main without the process around it; it returns the exit status.
-func run(ctx context.Context, args []string, out, errs io.Writer) int {
+func run(ctx context.Context, root *cobra.Command, args []string, out, errs io.Writer) int {
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintf(errs, "emulator: %v\n", err)
+	if wrong := (usageError{}); errors.As(err, &wrong) {
+		return 2
+	}
+	return 1
+}
+
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "emulator",
 		Short:             "Serve a vendor's protocol on this machine",
@@ -39,19 +54,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
-	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errs)
 	root.AddCommand(modalCommand())
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	_, _ = fmt.Fprintf(errs, "emulator: %v\n", err)
-	if wrong := (usageError{}); errors.As(err, &wrong) {
-		return 2
-	}
-	return 1
+	return root
 }
 
 func subcommand(_ *cobra.Command, args []string) error {

@@ -6,7 +6,6 @@ package modal
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sync"
 	"time"
@@ -142,10 +141,8 @@ func (c *command) conclude(exit engine.Exit, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			c.code = exitNotFound
 		}
-		_, _ = fmt.Fprintln(c.stderr, err)
 	case errors.Is(err, engine.ErrNotRun):
 		c.code, c.problem = -1, err
-		_, _ = fmt.Fprintln(c.stderr, err)
 	case exit.Killed:
 		c.signal = sigkill
 	default:

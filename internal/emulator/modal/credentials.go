@@ -167,11 +167,11 @@ func (c *control) ClientHello(context.Context, *emptypb.Empty) (*pb.ClientHelloR
 	return pb.ClientHelloResponse_builder{ImageBuilderVersion: builderVersion}.Build(), nil
 }
 
-// WorkspaceNameLookup tells whose token this is. Python takes the name from
-// Username.
+// WorkspaceNameLookup tells whose token this is. Username is where Python reads
+// the name; the field with that name is deprecated.
 func (c *control) WorkspaceNameLookup(ctx context.Context, _ *emptypb.Empty) (*pb.WorkspaceNameLookupResponse, error) {
 	name := workspaceOf(ctx).name
-	return pb.WorkspaceNameLookupResponse_builder{WorkspaceName: name, Username: name}.Build(), nil
+	return pb.WorkspaceNameLookupResponse_builder{Username: name}.Build(), nil
 }
 
 // randomBase62 returns n random letters and digits.

@@ -190,9 +190,9 @@ func (r *router) TaskExecWait(ctx context.Context, req *pb.TaskExecWaitRequest) 
 		return nil, refused(cmd.problem)
 	}
 	if cmd.signal != 0 {
-		return pb.TaskExecWaitResponse_builder{Signal: proto.Int32(int32(cmd.signal))}.Build(), nil //nolint:gosec // a signal
+		return pb.TaskExecWaitResponse_builder{Signal: proto.Int32(int32(cmd.signal))}.Build(), nil
 	}
-	return pb.TaskExecWaitResponse_builder{Code: proto.Int32(int32(cmd.code))}.Build(), nil //nolint:gosec // an exit code
+	return pb.TaskExecWaitResponse_builder{Code: proto.Int32(int32(cmd.code))}.Build(), nil
 }
 
 func (r *router) TaskExecPoll(_ context.Context, req *pb.TaskExecPollRequest) (*pb.TaskExecPollResponse, error) {
@@ -209,9 +209,9 @@ func (r *router) TaskExecPoll(_ context.Context, req *pb.TaskExecPollRequest) (*
 	case cmd.problem != nil:
 		return nil, refused(cmd.problem)
 	case cmd.signal != 0:
-		return pb.TaskExecPollResponse_builder{Signal: proto.Int32(int32(cmd.signal))}.Build(), nil //nolint:gosec // a signal
+		return pb.TaskExecPollResponse_builder{Signal: proto.Int32(int32(cmd.signal))}.Build(), nil
 	}
-	return pb.TaskExecPollResponse_builder{Code: proto.Int32(int32(cmd.code))}.Build(), nil //nolint:gosec // an exit code
+	return pb.TaskExecPollResponse_builder{Code: proto.Int32(int32(cmd.code))}.Build(), nil
 }
 
 // refused gives the engine's errors codes that the clients do not retry.

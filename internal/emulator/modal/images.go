@@ -203,7 +203,7 @@ func (c *control) ImageJoinStreaming(req *pb.ImageJoinStreamingRequest, stream g
 	return stream.Send(pb.ImageJoinStreamingResponse_builder{Result: found.result(), Metadata: found.metadata(), Eof: true}.Build())
 }
 
-func (c *control) ImageFromId(ctx context.Context, req *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) { //nolint:revive // the protocol's name
+func (c *control) ImageFromId(ctx context.Context, req *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, err := workspaceOf(ctx).image(req.GetImageId())

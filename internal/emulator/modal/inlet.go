@@ -46,7 +46,7 @@ func (i *inlet) write(offset uint64, data []byte) error {
 		return nil
 	}
 	n, err := i.writer.Write(data)
-	i.written.Add(uint64(n)) //nolint:gosec // not negative
+	i.written.Add(uint64(n))
 	if err != nil {
 		return status.Errorf(codes.FailedPrecondition, "standard input: %v", err)
 	}

@@ -6,7 +6,6 @@ package modal
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -92,7 +91,7 @@ func (p *pythonClient) do(name string) string {
 func (p *pythonClient) steps(names ...string) []step {
 	steps := make([]step, len(names))
 	for i, name := range names {
-		steps[i] = step{name: name, do: func(context.Context) string { return p.do(name) }, saw: airflowSaw[name]}
+		steps[i] = step{name: name, do: func() string { return p.do(name) }, saw: airflowSaw[name]}
 	}
 	return steps
 }

@@ -19,7 +19,7 @@ func removeAll(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // a directory needs x
+			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})

@@ -60,7 +60,7 @@ var (
 
 // exited is the result of an entrypoint.
 func exited(code int) *pb.GenericResult {
-	result := pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS, Exitcode: int32(code)} //nolint:gosec // 0 to 255
+	result := pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS, Exitcode: int32(code)}
 	if code != 0 {
 		result.Status = pb.GenericResult_GENERIC_STATUS_FAILURE
 	}

@@ -84,8 +84,6 @@ func (c *client) app() *sdk.App {
 	return app
 }
 
-func (c *client) image() *sdk.Image { return c.Images.FromRegistry("python:3.12-slim", nil) }
-
 // box makes a sandbox.
 func (c *client) box(params *sdk.SandboxCreateParams) *sdk.Sandbox {
 	c.t.Helper()
@@ -98,7 +96,7 @@ func (c *client) box(params *sdk.SandboxCreateParams) *sdk.Sandbox {
 
 func (c *client) create(params *sdk.SandboxCreateParams) (*sdk.Sandbox, error) {
 	c.t.Helper()
-	return c.Sandboxes.Create(c.ctx, c.app(), c.image(), params)
+	return c.Sandboxes.Create(c.ctx, c.app(), c.Images.FromRegistry("python:3.12-slim", nil), params)
 }
 
 // sh runs a shell script and returns its output and exit code.

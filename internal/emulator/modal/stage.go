@@ -54,7 +54,7 @@ func (s *Server) Seed(seeds ...Seed) ([]string, error) {
 }
 
 func (seed Seed) definition() *pb.Sandbox {
-	return pb.Sandbox_builder{Name: &seed.Name, TimeoutSecs: uint32(seed.Timeout / time.Second)}.Build() //nolint:gosec // of a test
+	return pb.Sandbox_builder{Name: &seed.Name, TimeoutSecs: uint32(seed.Timeout / time.Second)}.Build()
 }
 
 func tagList(tags map[string]string) []*pb.SandboxTag {

@@ -24,7 +24,7 @@ func (r *router) TaskExecStdioRead(req *pb.TaskExecStdioReadRequest, stream grpc
 	if req.GetFileDescriptor() == pb.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDERR {
 		out = cmd.stderr
 	}
-	return out.copyTo(stream.Context(), int64(req.GetOffset()), func(_ int64, data []byte) error { //nolint:gosec // an offset
+	return out.copyTo(stream.Context(), int64(req.GetOffset()), func(_ int64, data []byte) error {
 		return stream.Send(pb.TaskExecStdioReadResponse_builder{Data: data}.Build())
 	})
 }
@@ -39,8 +39,8 @@ func (r *router) SandboxStdioReadV2(req *pb.SandboxStdioReadV2Request, stream gr
 	if req.GetFileDescriptor() == pb.SandboxStdioFileDescriptor_SANDBOX_STDIO_FILE_DESCRIPTOR_STDERR {
 		out = cmd.stderr
 	}
-	return out.copyTo(stream.Context(), int64(req.GetOffset()), func(offset int64, data []byte) error { //nolint:gosec // an offset
-		return stream.Send(pb.SandboxStdioReadV2Response_builder{Data: data, StartingOffset: uint64(offset)}.Build()) //nolint:gosec // not negative
+	return out.copyTo(stream.Context(), int64(req.GetOffset()), func(offset int64, data []byte) error {
+		return stream.Send(pb.SandboxStdioReadV2Response_builder{Data: data, StartingOffset: uint64(offset)}.Build())
 	})
 }
 

@@ -4,7 +4,6 @@
 package modal
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -189,9 +188,9 @@ func matchesSaw(saw, recorded string) bool {
 // step is one recorded operation, to be done again.
 type step struct {
 	name    string
-	prepare func()                           // what the record leaves out
-	do      func(ctx context.Context) string // returns what the client saw
-	saw     string                           // in place of the record; see the comment there
+	prepare func()        // what the record leaves out
+	do      func() string // returns what the client saw
+	saw     string        // in place of the record; see the comment there
 }
 
 // replay does every step and compares calls and results with the record. Every
@@ -214,7 +213,7 @@ func replay(t *testing.T, r *recorder, recorded map[string]operation, steps []st
 			s.prepare()
 		}
 		r.take()
-		saw := s.do(t.Context())
+		saw := s.do()
 		if got, want := order(callTexts(r.take())), order(want.callTexts()); got != want {
 			t.Errorf("%s:\n calls %s\n  want %s", s.name, got, want)
 		}
