@@ -4,6 +4,7 @@
 package backendtest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,9 @@ func testNetwork(t *testing.T, p *place) {
 				t.Skipf("refused: %s", refusals[0].Reason)
 			}
 			ref := p.createFrom(t, p.request(spec, nil)).Ref
+			if _, _, err := editor.Network(t.Context(), ref); errors.Is(err, backend.ErrUnsupported) {
+				t.Skipf("the backend does not tell: %v", err)
+			}
 			wantPolicy(t, editor, ref, policy)
 			if !p.caps.BlockNetwork {
 				return

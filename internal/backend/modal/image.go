@@ -4,40 +4,37 @@
 package modal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
-const (
-	imagePrefix = "im-" // of Modal's image ids
-
-	// joinWithin is how long the server holds one look at a build (recorded).
-	joinWithin = 55 * time.Second
-	buildGrace = 20 * time.Second
-	buildTail  = 4 << 10 // bytes of the log that an error shows
-)
+// imagePrefix begins Modal's image ids.
+const imagePrefix = "im-"
 
 // RefuseImage lists what could not be built from here.
 func (a *app) RefuseImage(spec backend.ImageSpec) []backend.Refusal {
 	var refusals []backend.Refusal
-	if err := checkImage(spec.From); err != nil {
-		refusals = append(refusals, backend.Refusal{Attribute: "from", Reason: err.Error()})
-	}
-	for _, command := range spec.Commands {
-		if err := checkDockerfileCommand(command); err != nil {
-			refusals = append(refusals, backend.Refusal{Attribute: "dockerfile_commands", Reason: err.Error()})
+	refuse := func(attribute string, err error) {
+		if err != nil {
+			refusals = append(refusals, backend.Refusal{Attribute: attribute, Reason: err.Error()})
 		}
 	}
+	refuse("from", checkImage(spec.From))
+	for _, command := range spec.Commands {
+		refuse("dockerfile_commands", checkDockerfileCommand(command))
+	}
+	if spec.Registry != nil && strings.HasPrefix(spec.From, imagePrefix) {
+		refuse("registry_username", errors.New("an image of Modal itself is not read from a registry"))
+	}
+	refuse("secrets_wo", checkEnv(spec.Secrets))
 	return refusals
 }
 
@@ -56,7 +53,10 @@ func checkDockerfileCommand(command string) error {
 // before. Its reference is Modal's id.
 func (a *app) BuildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
 	reference, err := a.buildImage(ctx, spec, log)
-	return reference, a.failed("build an image from "+spec.From, "", err)
+	if err != nil {
+		return "", a.failed("build an image from "+spec.From, "", err)
+	}
+	return reference, nil
 }
 
 func (a *app) buildImage(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
@@ -68,119 +68,6 @@ func (a *app) buildImage(ctx context.Context, spec backend.ImageSpec, log io.Wri
 		return "", err
 	}
 	return s.build(ctx, spec, log)
-}
-
-// build returns the id of the image. A Modal id without commands is itself.
-func (s *session) build(ctx context.Context, spec backend.ImageSpec, log io.Writer) (string, error) {
-	definition := pb.Image_builder{DockerfileCommands: append([]string{"FROM " + spec.From}, spec.Commands...)}
-	if strings.HasPrefix(spec.From, imagePrefix) {
-		if len(spec.Commands) == 0 {
-			return spec.From, nil
-		}
-		definition.DockerfileCommands[0] = "FROM base"
-		definition.BaseImages = []*pb.BaseImage{pb.BaseImage_builder{DockerTag: "base", ImageId: spec.From}.Build()}
-	}
-	version, err := s.builderVersion(ctx)
-	if err != nil {
-		return "", err
-	}
-	reply, err := s.rpc.ImageGetOrCreate(ctx, pb.ImageGetOrCreateRequest_builder{
-		AppId: s.found.AppID, Image: definition.Build(), BuilderVersion: version,
-	}.Build())
-	if err != nil {
-		return "", notSandbox(classed(err))
-	}
-	if finished(reply.GetResult()) {
-		return reply.GetImageId(), built(reply.GetResult(), nil)
-	}
-	return reply.GetImageId(), s.join(ctx, reply.GetImageId(), log)
-}
-
-// builderVersion is the one that the environment has chosen.
-func (s *session) builderVersion(ctx context.Context) (string, error) {
-	s.mu.Lock()
-	version := s.builder
-	s.mu.Unlock()
-	if version != "" {
-		return version, nil
-	}
-	reply, err := s.rpc.EnvironmentGetOrCreate(ctx, pb.EnvironmentGetOrCreateRequest_builder{DeploymentName: s.environment}.Build())
-	if err != nil {
-		return "", notSandbox(classed(err))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.builder = reply.GetMetadata().GetSettings().GetImageBuilderVersion()
-	return s.builder, nil
-}
-
-// join follows a build to its end.
-func (s *session) join(ctx context.Context, image string, log io.Writer) error {
-	last := &tail{limit: buildTail}
-	if log == nil {
-		log = io.Discard
-	}
-	log = io.MultiWriter(last, log)
-	for entry := ""; ; {
-		var result *pb.GenericResult
-		call := backend.Call{Verb: "ImageJoinStreaming", Idempotent: true, Deadline: joinWithin + buildGrace}
-		err := s.caller.Do(ctx, call, func(ctx context.Context) error {
-			var err error
-			result, entry, err = s.follow(ctx, image, entry, log)
-			return settled(ctx, call, err)
-		})
-		switch {
-		case err != nil:
-			return notSandbox(err)
-		case finished(result):
-			return built(result, last)
-		}
-	}
-}
-
-// follow reads one stream of a build's log. It returns where the next one goes
-// on, and the result when there is one.
-func (s *session) follow(ctx context.Context, image, entry string, log io.Writer) (*pb.GenericResult, string, error) {
-	stream, err := s.rpc.ImageJoinStreaming(ctx, pb.ImageJoinStreamingRequest_builder{
-		ImageId: image, Timeout: float32(joinWithin.Seconds()), LastEntryId: entry,
-	}.Build())
-	if err != nil {
-		return nil, entry, err
-	}
-	for {
-		item, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil, entry, nil
-		}
-		if err != nil {
-			return nil, entry, err
-		}
-		entry = cmp.Or(item.GetEntryId(), entry)
-		for _, line := range item.GetTaskLogs() {
-			if _, err := io.WriteString(log, line.GetData()); err != nil {
-				return nil, entry, err
-			}
-		}
-		if finished(item.GetResult()) {
-			return item.GetResult(), entry, nil
-		}
-	}
-}
-
-// built is the error of a build that did not succeed, with the end of its log.
-func built(result *pb.GenericResult, log *tail) error {
-	if result.GetStatus() == pb.GenericResult_GENERIC_STATUS_SUCCESS {
-		return nil
-	}
-	word := strings.ToLower(strings.TrimPrefix(result.GetStatus().String(), "GENERIC_STATUS_"))
-	text := strings.TrimSpace(result.GetException())
-	if log != nil {
-		kept, _ := log.kept()
-		if lines := strings.TrimSpace(string(kept)); lines != "" {
-			text += "\nThe build's log ends:\n" + lines
-		}
-	}
-	return fmt.Errorf("%w image: the build ended in %s: %s", backend.ErrInvalid, word, text)
 }
 
 // HasImage asks by id.
@@ -213,6 +100,36 @@ func (a *app) DeleteImage(ctx context.Context, reference string) error {
 		return nil
 	}
 	return a.failed("delete the image", reference, err)
+}
+
+// RefuseImageName lists what Modal's client refuses of a name, and a prefix: the
+// connection decides about the environment.
+func (a *app) RefuseImageName(name string) []backend.Refusal {
+	image, tag, tagged := strings.Cut(name, ":")
+	if validImageName(image) && (!tagged || validImageName(tag)) {
+		return nil
+	}
+	return []backend.Refusal{{Attribute: "publish", Reason: fmt.Sprintf("%q is not NAME or NAME:TAG, each 1 to 64 letters, digits, "+
+		"dots, dashes and underscores, and unlike an id of Modal's", name)}}
+}
+
+func validImageName(name string) bool {
+	return objectName.MatchString(name) && !appID.MatchString(name) && !strings.HasPrefix(name, imagePrefix)
+}
+
+// PublishImage names the image in the environment of the connection.
+func (a *app) PublishImage(ctx context.Context, reference, name string) error {
+	if err := backend.Refused(a.RefuseImageName(name)); err != nil {
+		return a.failed("publish the image", reference, err)
+	}
+	if !strings.Contains(name, ":") {
+		name += ":latest"
+	}
+	err := a.withImage(ctx, reference, func(s *session) error {
+		_, err := s.rpc.ImagePublish(ctx, pb.ImagePublishRequest_builder{ImageId: reference, EnvironmentName: s.environment, Tag: name}.Build())
+		return notSandbox(classed(err))
+	})
+	return a.failed("publish the image", reference, err)
 }
 
 func (a *app) withImage(ctx context.Context, reference string, use func(*session) error) error {
