@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"fmt"
+	"hash/crc32"
 	"os"
 	"strings"
 	"testing"
@@ -52,8 +53,14 @@ func withModal(run func() int) (code int) {
 // the set "lab" of the provider.
 func newModalWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
+	return newModalPlace(t, modalServer.AddToken(workspaceOf(t)))
+}
+
+// newModalPlace is the default app of the workspace that token belongs to.
+func newModalPlace(t *testing.T, token emulator.Token) *world {
+	t.Helper()
 	w := emptyWorld(t)
-	token := modalServer.AddToken(workspaceOf(t))
 	w.place = "modal:?credentials=lab"
 	w.head = credentials("lab", token)
 	w.sets = connect.Sets{"lab": {"modal": backend.Credentials{"token_id": token.ID, "token_secret": token.Secret}}}
@@ -62,8 +69,8 @@ func newModalWorld(t *testing.T) *world {
 
 // workspaceOf is the workspace of a test.
 func workspaceOf(t *testing.T) string {
-	name := strings.ReplaceAll(t.Name(), "/", "-")
-	return name[:min(len(name), 64)]
+	name := t.Name()
+	return fmt.Sprintf("%.20s-%08x", strings.ReplaceAll(strings.TrimPrefix(name, "Test"), "/", "-"), crc32.ChecksumIEEE([]byte(name)))
 }
 
 func credentials(name string, token emulator.Token) string {

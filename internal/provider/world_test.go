@@ -40,6 +40,8 @@ type world struct {
 	clock  *clock.Fake
 	caller *backend.Caller
 
+	ambient map[string]string // environment variables of the provider; nil: the process's own
+
 	mu    sync.Mutex
 	fault func(ctx context.Context, call backend.Call) error
 }
@@ -47,6 +49,7 @@ type world struct {
 // newWorld is a state directory on this host.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := emptyWorld(t)
 	above := t.TempDir()
 	// Where root runs the tests, the users of sandboxes must reach theirs.
@@ -61,7 +64,6 @@ func newWorld(t *testing.T) *world {
 }
 
 func emptyWorld(t *testing.T) *world {
-	t.Parallel()
 	w := &world{t: t, clock: clock.NewFake(clock.System().Now())}
 	w.caller = &backend.Caller{MaxRetries: -1, Intercept: w.intercept}
 	return w
@@ -69,7 +71,13 @@ func emptyWorld(t *testing.T) *world {
 
 func (w *world) uri() string { return w.place }
 
-func (w *world) options() connect.Options { return connect.Options{Caller: w.caller} }
+func (w *world) options() connect.Options {
+	options := connect.Options{Caller: w.caller}
+	if w.ambient != nil {
+		options.Lookup = func(name string) (string, bool) { value, ok := w.ambient[name]; return value, ok }
+	}
+	return options
+}
 
 func (w *world) intercept(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
 	w.mu.Lock()

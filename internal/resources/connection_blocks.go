@@ -5,7 +5,9 @@ package resources
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -57,6 +59,16 @@ const (
 	modalEgress      = "strict"
 )
 
+// modalName is how Modal names environments, apps and workspaces.
+var modalName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+var isModalName = check("a name in Modal", func(name string) error {
+	if !modalName.MatchString(name) {
+		return fmt.Errorf("%q must be 1 to 64 letters, digits, dots, dashes and underscores", name)
+	}
+	return nil
+})
+
 var modalBlock = vendorBlock{
 	types: map[string]attr.Type{
 		"environment": types.StringType, "app_name": types.StringType,
@@ -71,7 +83,7 @@ var modalBlock = vendorBlock{
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(modalEnvironment),
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{isModalName},
 			},
 			"app_name": schema.StringAttribute{
 				MarkdownDescription: "App in which the sandboxes live, `airflow-sandbox` by default, as in Airflow. It is created " +
@@ -79,12 +91,12 @@ var modalBlock = vendorBlock{
 				Optional:   true,
 				Computed:   true,
 				Default:    stringdefault.StaticString(modalApp),
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{isModalName},
 			},
 			"workspace": schema.StringAttribute{
 				MarkdownDescription: "Name of the workspace that the credentials must belong to. With those of another one nothing is done.",
 				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{isModalName},
 			},
 			"egress_enforcement": schema.StringAttribute{
 				MarkdownDescription: "`strict` (the default) refuses `allow_egress_to`. `sni` allows it: Modal compares the name in the " +

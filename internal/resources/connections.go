@@ -130,7 +130,10 @@ func (c *Connection) Check(ctx context.Context) (backend.Status, error) {
 // believed: the same URI exists on every machine and in every account.
 func (c *Connection) Witness(ctx context.Context, want string) (string, error) {
 	status, err := c.Check(ctx)
-	if err != nil {
+	switch {
+	case err != nil && want != "" && status.Identity != "":
+		return "", fmt.Errorf("%w (this is %q, and the state was made at %q)", err, status.Identity, want)
+	case err != nil:
 		return "", err
 	}
 	if want != "" && status.Identity != want {

@@ -1,0 +1,65 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every secret is given as an ephemeral variable, and then looked for in all that
+// Terraform and the provider keep or say, logs at their most talkative included.
+func TestNoSecretIsInStatePlanLogsOrErrors(t *testing.T) {
+	w := newModalWorld(t)
+	account := w.sets["lab"]["modal"]
+	w.head = `
+variable "token_id" {
+  type      = string
+  ephemeral = true
+}
+variable "token_secret" {
+  type      = string
+  ephemeral = true
+}
+variable "env" {
+  type      = string
+  ephemeral = true
+}
+provider "sandbox" {
+  credentials = { lab = { modal = { token_id = var.token_id, token_secret = var.token_secret } } }
+}
+`
+	const inside = "hush-inside-the-sandbox"
+	ws := w.workspace(w.instance(`owner = "terraform:a"`, `env_wo = { TOKEN = var.env }`, `env_wo_version = 1`))
+	log := filepath.Join(ws.path, "log")
+	ws.env = append(ws.env, "TF_LOG=TRACE", "TF_LOG_PATH="+log,
+		"TF_VAR_token_id="+account["token_id"], "TF_VAR_token_secret="+account["token_secret"], "TF_VAR_env="+inside)
+	said := ws.must("plan", "-out=plan")
+	said += ws.must("show", "-json", "plan")
+	said += ws.must("apply", "plan")
+	said += ws.must("show", "-json")
+	ws.quiet()
+	failed, code := ws.terraform([]string{"TF_VAR_token_secret=" + account["token_secret"] + "-wrong"}, "plan")
+	if code != 1 {
+		t.Errorf("a wrong secret: exit %d", code)
+	}
+	said += failed
+	if got := w.shell(w.only(), "echo $TOKEN"); got != inside+"\n" {
+		t.Errorf("inside is %q", got)
+	}
+	for _, name := range []string{"terraform.tfstate", "plan", "log"} {
+		data, err := os.ReadFile(filepath.Join(ws.path, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += string(data)
+	}
+	for name, secret := range map[string]string{"the token's id": account["token_id"], "the token's secret": account["token_secret"], "env_wo": inside} {
+		if at := strings.Index(said, secret); at >= 0 {
+			t.Errorf("%s is told: %s", name, said[max(0, at-200):min(len(said), at+100)])
+		}
+	}
+}
