@@ -18,7 +18,7 @@ var version = "dev" // set by the release build
 
 func main() {
 	root := rootCommand()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	status := run(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

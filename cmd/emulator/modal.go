@@ -79,6 +79,9 @@ func serveModal(ctx context.Context, opts modal.Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := server.Preflight(ctx); err != nil && ctx.Err() == nil {
+		opts.Log.Warn("commands in sandboxes will fail", "error", err)
+	}
 	for _, variable := range withProxies(server.Environ(), os.Getenv) {
 		name, value, _ := strings.Cut(variable, "=")
 		if _, err = fmt.Fprintf(out, "export %s=%s\n", name, quote(value)); err != nil {

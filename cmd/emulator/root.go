@@ -17,8 +17,8 @@ const about = `Serves a vendor's protocol on this machine.
 Commands are isolated as those of local: sandboxes are, but the protocol is
 protected by a token in plain text only: nothing but the loopback is listened on.
 
-Exit status: 0 stopped by SIGINT or SIGTERM, with everything removed; 1 failed;
-2 wrong usage.`
+Exit status: 0 stopped by SIGINT, SIGTERM or SIGHUP, with everything removed;
+1 failed; 2 wrong usage.`
 
 // usageError is a mistake on the command line.
 type usageError struct{ error }

@@ -145,6 +145,7 @@ func (c *command) conclude(exit engine.Exit, err error) {
 		c.code, c.problem = -1, err
 	case exit.Killed:
 		c.signal = sigkill
+		return
 	default:
 		c.code = exit.Code
 	}

@@ -245,7 +245,7 @@ func TestStderrCanGoIntoStdout(t *testing.T) {
 }
 
 func TestDeadlineIsReportedLateUnlessToldToBeAtOnce(t *testing.T) {
-	for name, delay := range map[string]time.Duration{"late": 700 * time.Millisecond, "at once": -1} {
+	for name, delay := range map[string]time.Duration{"late": 1500 * time.Millisecond, "at once": -1} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, Options{DeadlineReportDelay: delay}).routerClient(t)
 			_, err := r.TaskExecStart(r.ctx, pb.TaskExecStartRequest_builder{
@@ -254,19 +254,19 @@ func TestDeadlineIsReportedLateUnlessToldToBeAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			started := time.NewTimer(time.Second + 600*time.Millisecond)
+			inTime := time.NewTimer(2200 * time.Millisecond)
 			reply, err := r.TaskExecWait(r.ctx, pb.TaskExecWaitRequest_builder{TaskId: r.task, ExecId: execID}.Build())
 			if err != nil || reply.GetSignal() != 9 {
 				t.Errorf("%v, %v; want signal 9", reply, err)
 			}
 			early := true
 			select {
-			case <-started.C:
+			case <-inTime.C:
 				early = false
 			default:
 			}
 			if early != (delay < 0) {
-				t.Errorf("reported within 600 ms of the deadline: %v", early)
+				t.Errorf("reported soon after the deadline: %v", early)
 			}
 		})
 	}

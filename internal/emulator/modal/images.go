@@ -8,12 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
-	"strings"
-	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -121,88 +117,6 @@ func imageID(w *workspace, req *pb.ImageGetOrCreateRequest) (string, error) {
 	return "im-" + hex.EncodeToString(sum[:])[:22], nil
 }
 
-func (c *control) build(w *workspace, id string, definition *pb.Image) (*image, error) {
-	config := definition.GetImageRegistryConfig()
-	var credentials []string
-	if id := config.GetSecretId(); id != "" {
-		credentials = append(credentials, id)
-	}
-	env, err := w.variables(credentials, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	made := &image{id: id, built: make(chan struct{})}
-	made.log, made.problem = c.buildLog(definition.GetDockerfileCommands(), config.GetRegistryAuthType(), env)
-	w.images[id] = made
-	w.builds++
-	if c.opts.BuildTime == 0 {
-		close(made.built)
-	} else {
-		time.AfterFunc(c.opts.BuildTime, func() { close(made.built) })
-	}
-	return made, nil
-}
-
-// failing are commands that fail wherever they run.
-var failing = regexp.MustCompile(`^RUN\s+(false|exit\s+[1-9][0-9]*)\s*$`)
-
-// buildLog is what a build of commands says, and why it fails if it does.
-func (s *Server) buildLog(commands []string, auth pb.RegistryAuthType, credentials map[string]string) (log []string, problem string) {
-	for i, command := range commands {
-		log = append(log, fmt.Sprintf("=> Step %d: %s\n", i, command))
-		switch {
-		case strings.HasPrefix(command, "FROM ") && auth == pb.RegistryAuthType_REGISTRY_AUTH_TYPE_STATIC_CREDS &&
-			(credentials["REGISTRY_USERNAME"] == "" || credentials["REGISTRY_PASSWORD"] == ""):
-			log = append(log, "error: the registry secret needs REGISTRY_USERNAME and REGISTRY_PASSWORD\n")
-		case failing.MatchString(command) || s.failsBuild(command):
-			log = append(log, fmt.Sprintf("error: command failed with exit code 1: %s\n", command))
-		default:
-			continue
-		}
-		return log, fmt.Sprintf("Image build failed at step %d: %s", i, command)
-	}
-	return append(log, "Built image\n"), ""
-}
-
-func (s *Server) failsBuild(command string) bool {
-	for _, part := range s.opts.FailBuilds {
-		if strings.Contains(command, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// ImageJoinStreaming follows a build until its end or the caller's timeout.
-func (c *control) ImageJoinStreaming(req *pb.ImageJoinStreamingRequest, stream grpc.ServerStreamingServer[pb.ImageJoinStreamingResponse]) error {
-	c.mu.Lock()
-	found, err := workspaceOf(stream.Context()).image(req.GetImageId())
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	timeout := time.NewTimer(time.Duration(float64(req.GetTimeout()) * float64(time.Second)))
-	defer timeout.Stop()
-	select {
-	case <-found.built:
-	case <-timeout.C:
-		return nil
-	case <-stream.Context().Done():
-		return stream.Context().Err()
-	}
-	for i, line := range found.log {
-		entry := fmt.Sprintf("%d-0", i+1)
-		if entry == req.GetLastEntryId() {
-			continue
-		}
-		logs := []*pb.TaskLogs{pb.TaskLogs_builder{Data: line, FileDescriptor: pb.FileDescriptor_FILE_DESCRIPTOR_STDOUT, Timestamp: seconds(c.Now())}.Build()}
-		if err := stream.Send(pb.ImageJoinStreamingResponse_builder{EntryId: entry, TaskLogs: logs}.Build()); err != nil {
-			return err
-		}
-	}
-	return stream.Send(pb.ImageJoinStreamingResponse_builder{Result: found.result(), Metadata: found.metadata(), Eof: true}.Build())
-}
-
 func (c *control) ImageFromId(ctx context.Context, req *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,42 +141,4 @@ func (c *control) ImageDelete(ctx context.Context, req *pb.ImageDeleteRequest) (
 		}
 	}
 	return &emptypb.Empty{}, nil
-}
-
-func (c *control) ImagePublish(ctx context.Context, req *pb.ImagePublishRequest) (*pb.ImagePublishResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
-	e, err := w.environment(req.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.image(req.GetImageId()); err != nil {
-		return nil, err
-	}
-	w.published[publishedKey(e, req.GetTag())] = req.GetImageId()
-	return pb.ImagePublishResponse_builder{ImageId: req.GetImageId()}.Build(), nil
-}
-
-func (c *control) ImageGetByTag(ctx context.Context, req *pb.ImageGetByTagRequest) (*pb.ImageGetByTagResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
-	e, err := w.environment(req.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	id, ok := w.published[publishedKey(e, req.GetTag())]
-	if !ok {
-		return nil, status.Errorf(codes.NotFound, "Image '%s' not found in environment '%s'", req.GetTag(), e.name)
-	}
-	return pb.ImageGetByTagResponse_builder{ImageId: id}.Build(), nil
-}
-
-// publishedKey completes a tag that names no version.
-func publishedKey(e *environment, tag string) string {
-	if !strings.Contains(tag, ":") {
-		tag += ":latest"
-	}
-	return e.name + "/" + tag
 }

@@ -148,6 +148,16 @@ func (s *Server) serve(listener net.Listener) {
 	}()
 }
 
+// Preflight reports why this machine cannot run commands, if it cannot. Without
+// them everything else is served all the same.
+func (s *Server) Preflight(ctx context.Context) error {
+	e, err := s.engine()
+	if err != nil {
+		return err
+	}
+	return e.Preflight(ctx)
+}
+
 // URL is what MODAL_SERVER_URL has to be.
 func (s *Server) URL() string { return "http://" + s.address }
 

@@ -24,8 +24,9 @@ type Options struct {
 	Token Token
 	// Environments of each workspace, the default one first; none: "main".
 	Environments []string
-	// Clock is by which sandboxes live and end; nil: this machine's. Tokens
-	// always follow this machine's, as the clients judge them by it.
+	// Clock is by which sandboxes live and end; nil: this machine's. Who moves it
+	// is noticed at the next call; Server.Advance is noticed at once. Tokens always
+	// follow this machine's clock, as the clients judge them by it.
 	Clock clock.Clock
 	// Log takes what a person should see, such as methods that are not known;
 	// nil: nothing is logged.

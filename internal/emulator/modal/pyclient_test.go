@@ -135,7 +135,7 @@ func TestPythonClientMakesTheRecordedCallsAndSeesTheSame(t *testing.T) {
 	for generation, name := range map[Generations]string{V1: "py_v1", V2: "py_v2"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecorder()
-			s := start(t, Options{Watch: r.watch})
+			s := start(t, Options{Watch: r.watch, DeadlineReportDelay: time.Second})
 			p := s.pythonClient(t, r, generation)
 			replay(t, r, recordedOperations(t, name), p.steps(
 				"create", "run_command", "write_file", "write_file_big", "list_directory", "list_missing",
