@@ -84,6 +84,50 @@ func TestCredentialsAreResolved(t *testing.T) {
 	}
 }
 
+func TestANamedSetIsAtLastTheVendorsOwnProfile(t *testing.T) {
+	kept := map[string]backend.Credentials{"prod-eu": {"profile": "prod-eu"}}
+	withProfiles := remote
+	withProfiles.Profile = func(name string) (backend.Credentials, bool, error) {
+		if name == "broken" {
+			return nil, false, backend.ErrUnauthorized
+		}
+		found, ok := kept[name]
+		return found, ok, nil
+	}
+	vendors := registry{withProfiles}
+	for name, test := range map[string]struct {
+		environment map[string]string
+		want        backend.Credentials
+	}{
+		"prod-eu": {map[string]string{"REMOTE_KEY_ID": "ambient", "REMOTE_SECRET": "hunter2"}, kept["prod-eu"]},
+		"other":   {nil, nil},
+		"broken":  {nil, nil},
+		"set":     {map[string]string{"SET_REMOTE_KEY_ID": "named", "SET_REMOTE_SECRET": "hunter2"}, backend.Credentials{"key_id": "named", "secret": "hunter2"}},
+	} {
+		conn, err := vendors.parse("remote+https://host?credentials=" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := vendors.open(conn, Options{Lookup: func(name string) (string, bool) {
+			value, ok := test.environment[name]
+			return value, ok
+		}})
+		if test.want == nil {
+			if !errors.Is(err, backend.ErrUnauthorized) {
+				t.Errorf("%s: %v, want not authorized", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, ok := b.(opened); !ok || !maps.Equal(got.credentials, test.want) {
+			t.Errorf("%s: %v, want %v", name, got.credentials, test.want)
+		}
+	}
+}
+
 func TestOpenRefusesAConnectionOfNoVendor(t *testing.T) {
 	_, err := Open(backend.Connection{Scheme: "docker"}, Options{})
 	if !errors.Is(err, backend.ErrInvalid) {

@@ -25,7 +25,7 @@ const findLag = 5 * time.Second
 // app is one Modal app. Nothing is reached, and no file or variable is read,
 // before the first call.
 type app struct {
-	location    string
+	scope       string
 	environment string
 	name        string
 	workspace   string // asserted; empty: any
@@ -59,7 +59,7 @@ func open(conn backend.Connection, credentials backend.Credentials, caller *back
 
 func newApp(conn backend.Connection, credentials backend.Credentials, caller *backend.Caller, clk clock.Clock) *app {
 	a := &app{
-		location:    conn.Location(),
+		scope:       scope(conn),
 		environment: defaultEnvironment,
 		name:        defaultApp,
 		workspace:   conn.Settings.Get(settingWorkspace),
@@ -77,9 +77,17 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 	return a
 }
 
-// Scope is the location. In which workspace it lies only a call can tell; that
-// is the identity, which Check reports.
-func (a *app) Scope() string { return a.location }
+// Scope is the location, with the credentials if they have a name: the same
+// location lies in every workspace. In which one only a call can tell; that is the
+// identity, which Check reports.
+func (a *app) Scope() string { return a.scope }
+
+func scope(conn backend.Connection) string {
+	if name := conn.CredentialsName(); name != "" {
+		return conn.Location() + "?credentials=" + name
+	}
+	return conn.Location()
+}
 
 // Check looks whose token it is and looks the app up anew. The identity is the
 // workspace's name and the app's id: the same URI exists in every account. In
@@ -234,10 +242,10 @@ func (s *session) workspaceName(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", classed(err)
 	}
-	if name := reply.GetUsername(); name != "" {
+	if name := reply.GetUsername(); name != "" { // `modal profile list` shows it as the workspace
 		return name, nil
 	}
-	return reply.GetWorkspaceName(), nil
+	return "", fmt.Errorf("%w: Modal does not say which workspace the token belongs to", backend.ErrUnavailable)
 }
 
 // failed says what was attempted on which sandbox and where.

@@ -106,9 +106,28 @@ func (c *client) stubs() pb.ModalClientClient { return pb.NewModalClientClient(c
 func (c *client) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	c.conn.Store(conn)
 	call := callOf(method)
-	return c.caller.Do(ctx, call, func(ctx context.Context) error {
+	err := c.caller.Do(ctx, call, func(ctx context.Context) error {
 		return settled(ctx, call, invoke(ctx, method, req, reply, conn, options...))
 	})
+	if birth, ok := ctx.Value(birthKey{}).(*birth); ok && err == nil {
+		birth.note(reply)
+	}
+	return err
+}
+
+// birth notes the sandbox that a create call has made. The client hides it where
+// the calls that follow fail: it waits for a V1 sandbox to be scheduled.
+type birth struct{ handle string }
+
+type birthKey struct{}
+
+func (b *birth) note(reply any) {
+	switch reply := reply.(type) {
+	case *pb.SandboxCreateResponse:
+		b.handle = reply.GetSandboxId()
+	case *pb.SandboxCreateV2Response:
+		b.handle = reply.GetSandboxId()
+	}
 }
 
 // insecureRouter begins what the client says at every connection to the router

@@ -6,7 +6,6 @@ package modal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -17,6 +16,9 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
+
+// stillbornWithin bounds the end of a sandbox that was made in vain.
+const stillbornWithin = 30 * time.Second
 
 // Create makes one sandbox in one call that carries its name and all its tags.
 // The name holds the mark and is unique among the app's sandboxes, so that it is
@@ -39,16 +41,28 @@ func (a *app) create(ctx context.Context, req backend.Request) (sandbox.Sandbox,
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	params := createParams(req)
-	h, err := s.sdk.Sandboxes.Create(ctx, s.found, &sdk.Image{ImageID: image}, params)
-	if err = classed(err); errors.Is(err, backend.ErrNotFound) { // the app or the image, not a sandbox
-		err = fmt.Errorf("%w: the app %s or the image %s is not there: %v", backend.ErrInvalid, s.found.AppID, image, err)
-	}
+	params, born := createParams(req), &birth{}
+	h, err := s.sdk.Sandboxes.Create(context.WithValue(ctx, birthKey{}, born), s.found, &sdk.Image{ImageID: image}, params)
 	if err != nil {
-		return sandbox.Sandbox{}, err
+		return sandbox.Sandbox{}, s.stillborn(ctx, born.handle, classed(err))
 	}
 	a.memory.made(h.SandboxID, req.Tags, a.clock.Now().Add(params.Timeout))
-	return s.fresh(ctx, h, req, params.Timeout), nil
+	return s.fresh(ctx, h, req), nil
+}
+
+// stillborn is the error of a create that failed. A V1 sandbox that was made and
+// then not scheduled, or not looked up, is ended here: the client tries to, and
+// does not say whether it could.
+func (s *session) stillborn(ctx context.Context, handle string, err error) error {
+	if handle == "" {
+		return notSandbox(err) // NOT_FOUND is about the app or the image
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stillbornWithin)
+	defer cancel()
+	if failed := s.Destroy(ctx, sandbox.Ref{Handle: handle}); failed != nil {
+		return fmt.Errorf("%w: sandbox %s was made, and then: %v; %v", backend.ErrUnknownOutcome, handle, err, failed)
+	}
+	return notSandbox(err)
 }
 
 func (a *app) checkRequest(req backend.Request) error {
@@ -119,7 +133,7 @@ func seconds(d time.Duration) time.Duration {
 
 // fresh reads the new sandbox for its times. It is there whether it can be read
 // or not.
-func (s *session) fresh(ctx context.Context, h *sdk.Sandbox, req backend.Request, lifetime time.Duration) sandbox.Sandbox {
+func (s *session) fresh(ctx context.Context, h *sdk.Sandbox, req backend.Request) sandbox.Sandbox {
 	if found, err := s.get(ctx, h); err == nil {
 		return found
 	}

@@ -43,8 +43,8 @@ func TestTheClientsOwnErrorsHaveAClass(t *testing.T) {
 			t.Errorf("%T: %v, want %v", test.err, got, test.want)
 		}
 	}
-	if plain := errors.New("something else"); classed(plain) != plain || classed(nil) != nil {
-		t.Error("what is not known must stay as it is")
+	if got := classed(errors.New("something else")); hasClass(got) || got.Error() != "something else" || classed(nil) != nil {
+		t.Errorf("%v: what is not known must stay as it is", got)
 	}
 }
 
@@ -75,10 +75,8 @@ func TestAServersWishToBeCalledLaterIsLeftToTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := callOf("/modal.client.ModalClient/SandboxListV2")
-	if got := settled(t.Context(), call, answer.Err()); got != answer.Err() {
-		if status.Code(got) != codes.ResourceExhausted || hasClass(got) {
-			t.Errorf("within the call: %v, want the answer itself", got)
-		}
+	if got := settled(t.Context(), call, answer.Err()); status.Code(got) != codes.ResourceExhausted || hasClass(got) {
+		t.Errorf("within the call: %v, want the answer itself", got)
 	}
 	got := classed(answer.Err())
 	asked, ok := errors.AsType[*backend.RetryAfterError](got)

@@ -90,9 +90,9 @@ func TestACreateWhoseReplyIsLostIsAdoptedOrLeavesNothing(t *testing.T) {
 		for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded} {
 			for after, want := range map[bool]int{true: 1, false: 0} {
 				t.Run(fmt.Sprintf("%s/%s/after its effect: %t", generation, code, after), func(t *testing.T) {
-					server, a := opened(t, emulator.Options{}, "modal:")
+					server, _ := opened(t, emulator.Options{}, "modal:")
 					t.Setenv("MODAL_SANDBOX_V2", g.variable)
-					a = at(t, "modal:")
+					a := at(t, "modal:")
 					server.Fail(g.create, emulator.Fault{Code: code, After: after})
 					got, err := backend.Create(t.Context(), a, request())
 					if want == 1 && (err != nil || got.Tags["team"] != "research" || got.ServerEnds.IsZero()) {
@@ -296,5 +296,25 @@ func TestNoSecretIsInAnyTextOrLog(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "SandboxCreateV2") {
 		t.Error("the client's log does not arrive")
+	}
+}
+
+func TestAV1SandboxThatIsMadeButNotScheduledIsEnded(t *testing.T) {
+	server, _ := opened(t, emulator.Options{}, "modal:")
+	t.Setenv("MODAL_SANDBOX_V2", "0")
+	a := at(t, "modal:")
+	server.Fail("SandboxGetTaskId", emulator.Fault{Code: codes.PermissionDenied, Times: -1})
+	if _, err := backend.Create(t.Context(), a, request()); err == nil {
+		t.Error("Create made a sandbox that nobody can use")
+	}
+	if n := running(server); n != 0 {
+		t.Errorf("%d sandboxes live, want none", n)
+	}
+	server.Heal()
+	server.Fail("SandboxGetTaskId", emulator.Fault{Code: codes.Unavailable, Times: 4})
+	server.Fail("SandboxTerminate", emulator.Fault{Code: codes.Unavailable, Times: 8})
+	got, err := backend.Create(t.Context(), a, request())
+	if n := running(server); err != nil && n != 0 || err == nil && n != 1 {
+		t.Errorf("Create = %s, %v; %d sandboxes live", got.Handle, err, n)
 	}
 }

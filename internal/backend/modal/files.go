@@ -128,7 +128,11 @@ func (a *app) ListDirectory(ctx context.Context, ref sandbox.Ref, name string) (
 func (s *session) helper(ctx context.Context, h *sdk.Sandbox, verb string, repeatable bool, use func(context.Context) error) error {
 	call := backend.Call{Verb: verb, Idempotent: repeatable, Deadline: fileWithin}
 	return s.caller.Do(ctx, call, func(ctx context.Context) error {
-		return s.explain(ctx, h, fileClass(use(ctx)))
+		err := s.explain(ctx, h, fileClass(use(ctx)))
+		if is[sdk.SandboxFilesystemError](err) && !hasClass(err) {
+			return fmt.Errorf("%w: %w", lost(call), err)
+		}
+		return err
 	})
 }
 

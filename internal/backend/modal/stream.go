@@ -75,7 +75,7 @@ func bothWhole(ctx context.Context, a, b *stream, timedOut bool) (bool, error) {
 	for _, s := range []*stream{a, b} {
 		select {
 		case <-s.done:
-			if s.err != nil && !(timedOut && is[sdk.ExecTimeoutError](s.err)) {
+			if s.err != nil && (!timedOut || !is[sdk.ExecTimeoutError](s.err)) {
 				return false, s.err
 			}
 		default:

@@ -34,10 +34,3 @@ func (t *tail) kept() (data []byte, truncated bool) {
 	defer t.mu.Unlock()
 	return append([]byte(nil), t.buf[max(0, len(t.buf)-t.limit):]...), t.total > int64(t.limit)
 }
-
-// written is how much has been written.
-func (t *tail) written() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.total
-}
