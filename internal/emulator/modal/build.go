@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 )
 
 func (c *control) build(w *workspace, id string, definition *pb.Image) (*image, error) {
@@ -80,13 +81,15 @@ func (c *control) ImageJoinStreaming(req *pb.ImageJoinStreamingRequest, stream g
 	case <-timeout.C:
 		return nil
 	case <-stream.Context().Done():
-		return stream.Context().Err()
+		return status.FromContextError(stream.Context().Err()).Err()
 	}
+	var heard int // entries that the client has
+	_, _ = fmt.Sscanf(req.GetLastEntryId(), "%d-0", &heard)
 	for i, line := range found.log {
-		entry := fmt.Sprintf("%d-0", i+1)
-		if entry == req.GetLastEntryId() {
+		if i < heard {
 			continue
 		}
+		entry := fmt.Sprintf("%d-0", i+1)
 		logs := []*pb.TaskLogs{pb.TaskLogs_builder{Data: line, FileDescriptor: pb.FileDescriptor_FILE_DESCRIPTOR_STDOUT, Timestamp: seconds(c.Now())}.Build()}
 		if err := stream.Send(pb.ImageJoinStreamingResponse_builder{EntryId: entry, TaskLogs: logs}.Build()); err != nil {
 			return err

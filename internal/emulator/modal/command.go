@@ -4,7 +4,6 @@
 package modal
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"sync"
@@ -156,8 +155,11 @@ func (c *command) conclude(exit engine.Exit, err error) {
 
 // exitCode is the end as a shell would tell it.
 func (c *command) exitCode() int {
-	if c.signal != 0 {
+	switch {
+	case c.signal != 0:
 		return 128 + c.signal
+	case c.problem != nil:
+		return exitNotExecutable
 	}
-	return cmp.Or(max(c.code, 0), 0)
+	return c.code
 }

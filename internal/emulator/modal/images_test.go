@@ -12,6 +12,8 @@ import (
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestTheSameDefinitionIsBuiltOnce(t *testing.T) {
@@ -71,6 +73,12 @@ func TestFailedBuildTellsItsLogAndIsTriedAgain(t *testing.T) {
 	for _, made := range s.workspaces["emulator"].images {
 		if made.problem == "" {
 			continue
+		}
+		_, err := c.raw().SandboxCreateV2(c.ctx, pb.SandboxCreateV2Request_builder{
+			AppId: app.AppID, Definition: pb.Sandbox_builder{ImageId: made.id, TimeoutSecs: 60}.Build(),
+		}.Build())
+		if status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("a sandbox of an image that is not built: %v", err)
 		}
 		log := c.buildLog(made.id)
 		if !strings.Contains(log, "RUN true") || !strings.Contains(log, "error: command failed") {
