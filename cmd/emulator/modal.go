@@ -20,20 +20,28 @@ import (
 const aboutModal = `Serves Modal's protocol to Modal's own clients, Go and Python.
 
 On standard output it prints the environment that they need, one export line a
-variable; everything else goes to standard error. In one shell:
+variable; everything else goes to standard error:
 
-    emulator modal > modal.env &
-    . ./modal.env
+    emulator modal > modal.env     in one terminal, which serves
+    . ./modal.env                  in every other
 
 An image is a name and is not built: a sandbox sees this machine's programs, and
 keeps files in its working directory only. A build fails when a command is
 "RUN false", "RUN exit N" or holds the text of a --fail-build.
 
 Where production is known from measurements, the defaults are those; where it is
-not known what it does, there is a flag.`
+not known what it does, there is a flag.
+
+A FAULT is METHOD=CODE[,after][,skip=N][,times=N][,delay=D][,retry-after=D]:
+
+    SandboxCreateV2=UNAVAILABLE,after                  made, but the reply is lost
+    SandboxTagsSetV2=PERMISSION_DENIED,times=-1        tags are never written
+    SandboxListV2=RESOURCE_EXHAUSTED,retry-after=2s    come again in two seconds
+    AppGetOrCreate=OK,skip=1,delay=1m                  the second takes a minute`
 
 func modalCommand() *cobra.Command {
 	var opts modal.Options
+	var wrong faults
 	cmd := &cobra.Command{
 		Use:   "modal",
 		Short: "Serve Modal's protocol",
@@ -41,7 +49,7 @@ func modalCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-			return serveModal(cmd.Context(), opts, cmd.OutOrStdout())
+			return serveModal(cmd.Context(), opts, wrong, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -70,14 +78,18 @@ func modalCommand() *cobra.Command {
 	flags.IntVar(&opts.MaxTagBytes, "max-tag-bytes", 0, "refuse longer tags; 0: none")
 	flags.BoolVar(&opts.NoSeededAccess, "no-seeded-access", false, "a create gives no access to the command router")
 	flags.DurationVar(&opts.AccessLifetime, "access-lifetime", time.Hour, "how long an access to the command router is good")
+	flags.Var(&wrong, "fail", aboutFaults)
 	return cmd
 }
 
 // serveModal serves until ctx ends.
-func serveModal(ctx context.Context, opts modal.Options, out io.Writer) error {
+func serveModal(ctx context.Context, opts modal.Options, wrong faults, out io.Writer) error {
 	server, err := modal.Start(opts)
 	if err != nil {
 		return err
+	}
+	for _, f := range wrong {
+		server.Fail(f.method, f.Fault)
 	}
 	if err := server.Preflight(ctx); err != nil && ctx.Err() == nil {
 		opts.Log.Warn("commands in sandboxes will fail", "error", err)

@@ -77,7 +77,7 @@ func (c *control) create(ctx context.Context, generation Generations, appID stri
 	if !a.stopped.IsZero() {
 		return nil, status.Errorf(codes.FailedPrecondition, "App '%s' is stopped", a.name)
 	}
-	if _, err := w.builtImage(definition.GetImageId()); err != nil {
+	if err := w.checkBuilt(definition.GetImageId()); err != nil {
 		return nil, err
 	}
 	if err := checkDefinition(generation, definition); err != nil {

@@ -54,13 +54,13 @@ func (w *workspace) image(id string) (*image, error) {
 	return nil, status.Errorf(codes.NotFound, "Image with id '%s' not found", id)
 }
 
-// builtImage finds an image that can be built upon or run.
-func (w *workspace) builtImage(id string) (*image, error) {
+// checkBuilt refuses an image that can be neither built upon nor run.
+func (w *workspace) checkBuilt(id string) error {
 	found, err := w.image(id)
 	if err == nil && (!found.isBuilt() || found.problem != "") {
-		return nil, status.Errorf(codes.FailedPrecondition, "Image '%s' is not built", id)
+		return status.Errorf(codes.FailedPrecondition, "Image '%s' is not built", id)
 	}
-	return found, err
+	return err
 }
 
 // Builds is how many images the server's own workspace has built; an image that
@@ -83,7 +83,7 @@ func (c *control) ImageGetOrCreate(ctx context.Context, req *pb.ImageGetOrCreate
 		return nil, err
 	}
 	for _, base := range req.GetImage().GetBaseImages() {
-		if _, err := w.builtImage(base.GetImageId()); err != nil {
+		if err := w.checkBuilt(base.GetImageId()); err != nil {
 			return nil, err
 		}
 	}
