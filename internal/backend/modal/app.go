@@ -51,6 +51,7 @@ type session struct {
 	sdk   *sdk.Client
 	rpc   pb.ModalClientClient // the stubs, over the client's own connection
 	found *sdk.App
+	at    time.Time // of the look-up
 }
 
 func open(conn backend.Connection, credentials backend.Credentials, caller *backend.Caller) (backend.Backend, error) {
@@ -161,6 +162,18 @@ func (a *app) enter(ctx context.Context) (*session, error) {
 	return a.lookUp(ctx)
 }
 
+// freshFor is how long a listing may trust a look-up, such as the Check before it.
+const freshFor = time.Minute
+
+// enterAnew looks the app up again unless that was done just now, so that a
+// process that stays for weeks does not list an app that was replaced.
+func (a *app) enterAnew(ctx context.Context) (*session, error) {
+	if s := a.entered(); s != nil && a.clock.Now().Sub(s.at) < freshFor {
+		return s, nil
+	}
+	return a.lookUp(ctx)
+}
+
 func (a *app) entered() *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,7 +205,7 @@ func (a *app) lookUp(ctx context.Context) (*session, error) {
 			"environment. If there were sandboxes in it, look at the token, the environment and the app's name",
 			backend.ErrUnavailable, errNoApp, a.name, a.environment)
 	}
-	s.found = found
+	s.found, s.at = found, a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inside = s

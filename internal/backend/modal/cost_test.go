@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -132,5 +135,77 @@ func TestOnlyASandboxThatTheRouterDeniesIsGone(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAnAppThatWasReplacedIsSeenByALaterListing(t *testing.T) {
+	server, _ := opened(t, emulator.Options{}, "modal:")
+	a := at(t, "modal:")
+	now := clock.NewFake(clock.System().Now())
+	a.clock = now
+	count := func() (n int) {
+		for _, err := range a.List(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	made(t, a)
+	before, err := a.Check(t.Context())
+	if err != nil || count() != 1 {
+		t.Fatal(err)
+	}
+	s, err := a.enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.rpc.AppStop(t.Context(), pb.AppStopRequest_builder{AppId: s.found.AppID}.Build()); err != nil {
+		t.Fatal(err)
+	}
+	if err := at(t, "modal:").Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Seed(emulator.Seed{App: defaultApp, Timeout: time.Hour}, emulator.Seed{App: defaultApp, Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	now.Advance(2 * freshFor)
+	if n := count(); n != 2 {
+		t.Errorf("listed %d, want the two of the new app", n)
+	}
+	after, err := a.Check(t.Context())
+	if err != nil || after.Identity == before.Identity {
+		t.Errorf("identity %q, %v; want another than %q", after.Identity, err, before.Identity)
+	}
+}
+
+func TestALookCostsItsPagesAndAFewCallsMore(t *testing.T) {
+	server, _ := opened(t, emulator.Options{}, "modal:")
+	seeds := make([]emulator.Seed, 10_000)
+	for i := range seeds {
+		seeds[i] = emulator.Seed{
+			App: defaultApp, Timeout: time.Hour, Tags: map[string]string{"n": "x"},
+			Created: server.Now().Add(-time.Duration(i) * time.Millisecond),
+		}
+	}
+	if _, err := server.Seed(seeds...); err != nil {
+		t.Fatal(err)
+	}
+	a := at(t, "modal:")
+	server.ResetCalls()
+	if _, err := a.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range a.List(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	// 100 pages, the empty one that ends a list in Modal's clients too, and five.
+	if most := 100 + 1 + 5; n != 10_000 || total(server) > most {
+		t.Errorf("%d sandboxes in %d calls, want 10000 in at most %d: %v", n, total(server), most, server.Calls())
 	}
 }

@@ -27,7 +27,7 @@ const edge = 1e-6
 // times. Only an item whose reply carries no tags costs a call of its own.
 func (a *app) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		s, err := a.lookUp(ctx)
+		s, err := a.enterAnew(ctx)
 		if err != nil {
 			yield(sandbox.Sandbox{}, a.failed("list sandboxes", "", err))
 			return
