@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,15 +17,21 @@ import (
 
 // recordedCall is a call in modal_wire.json: an object, or the method with its
 // code.
-type recordedCall struct{ text string }
+type recordedCall struct {
+	text    string
+	request map[string]any // nil: not recorded
+}
 
 func (c *recordedCall) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &c.text) == nil {
 		return nil
 	}
-	var call struct{ RPC, Code string }
+	var call struct {
+		RPC, Code string
+		Req       map[string]any
+	}
 	err := json.Unmarshal(data, &call)
-	c.text = call.RPC
+	c.text, c.request = call.RPC, call.Req
 	if call.Code != "" {
 		c.text += "!" + call.Code
 	}
@@ -169,22 +174,6 @@ func (o operation) callTexts() []string {
 	return texts
 }
 
-// matchesSaw compares what a client saw with the record, in which <words> stand
-// for what differs each time and three dots for the rest.
-func matchesSaw(saw, recorded string) bool {
-	pattern := regexp.QuoteMeta(recorded)
-	pattern = regexp.MustCompile(`"?<[a-z0-9 ]+>"?`).ReplaceAllStringFunc(pattern, func(hole string) string {
-		if hole == "<nil>" {
-			return hole
-		}
-		return ".+"
-	})
-	if rest, cut := strings.CutSuffix(pattern, `\.\.\.`); cut {
-		pattern = rest + ".*"
-	}
-	return regexp.MustCompile(`(?s)^` + pattern + `$`).MatchString(saw)
-}
-
 // step is one recorded operation, to be done again.
 type step struct {
 	name    string
@@ -193,7 +182,7 @@ type step struct {
 	saw     string        // in place of the record; see the comment there
 }
 
-// replay does every step and compares calls and results with the record. Every
+// replay does every step and compares calls, requests and results with the record. Every
 // operation of the record is a step or one of left, with the reason.
 func replay(t *testing.T, r *recorder, recorded map[string]operation, steps []step, left map[string]string) {
 	t.Helper()
@@ -214,8 +203,14 @@ func replay(t *testing.T, r *recorder, recorded map[string]operation, steps []st
 		}
 		r.take()
 		saw := s.do()
-		if got, want := order(callTexts(r.take())), order(want.callTexts()); got != want {
+		calls := r.take()
+		if got, want := order(callTexts(calls)), order(want.callTexts()); got != want {
 			t.Errorf("%s:\n calls %s\n  want %s", s.name, got, want)
+		}
+		for _, call := range want.RPCs {
+			if call.request != nil && !slices.ContainsFunc(calls, call.asks) {
+				t.Errorf("%s: nobody asked for %s %v\n  but for %s", s.name, call.text, call.request, requests(calls))
+			}
 		}
 		if s.saw != "" {
 			want.Saw = s.saw

@@ -76,7 +76,14 @@ def create(client=None, **options):
 
 @operation("create")
 def _():
-    State.tags = {"team": "x", "airflow_owner": "dag/run1"}
+    State.tags = {
+        "team": "x",
+        "airflow_sandbox": "airflow-sandbox-0123456789ab",
+        "airflow_expires_at": "1700003600",
+        "airflow_workdir": "/workspace",
+        "airflow_network": '{"allow_egress_to":[],"allow_egress_to_cidrs":[],"block_network":true}',
+        "airflow_owner": "dag/run1",
+    }
     State.box = create(
         name="airflow-sandbox-0123456789ab", tags=State.tags, timeout=3600, workdir="/workspace",
         cpu=0.25, memory=256, block_network=True, env={"FOO": "bar"},
@@ -128,7 +135,7 @@ def _():
 @operation("read_tags")
 @operation("tags_after_release")
 def _():
-    return sorted(State.box.get_tags().items())
+    return sorted(State.box.get_tags())
 
 
 @operation("write_tags")
@@ -173,7 +180,7 @@ def _():
 
 @operation("toolset.run")
 def _():
-    return execute(State.fresh, "sh", "-c", "cat a/b.txt | wc -l; pwd", timeout=60)[1]
+    return execute(State.fresh, "sh", "-c", "cat a/b.txt | wc -l; cat /proc/self/status | grep ^Uid", timeout=60)[1]
 
 
 @operation("toolset.write")
