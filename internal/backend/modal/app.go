@@ -13,7 +13,6 @@ import (
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
@@ -88,41 +87,6 @@ func scope(conn backend.Connection) string {
 		return conn.Location() + "?credentials=" + name
 	}
 	return conn.Location()
-}
-
-// Check looks whose token it is and looks the app up anew. The identity is the
-// workspace's name and the app's id: the same URI exists in every account. In
-// another workspace, or without the app, the identity is the workspace alone.
-func (a *app) Check(ctx context.Context) (backend.Status, error) {
-	s, err := a.lookUp(ctx)
-	if err != nil {
-		return a.elsewhere(ctx, err), a.failed("check", "", err)
-	}
-	workspace, err := s.workspaceName(ctx)
-	if err != nil {
-		return backend.Status{}, a.failed("check", "", err)
-	}
-	return backend.Status{
-		Identity: workspace + "/" + s.found.AppID,
-		Version:  "client " + s.sdk.Version(),
-		Detail:   fmt.Sprintf("workspace %s, environment %s, app %s (%s)", workspace, a.environment, a.name, s.found.AppID),
-	}, nil
-}
-
-// elsewhere is what is known of a place that is not the right one.
-func (a *app) elsewhere(ctx context.Context, err error) backend.Status {
-	if other, ok := errors.AsType[*otherWorkspaceError](err); ok {
-		return backend.Status{Identity: other.is + "/"}
-	}
-	c, failed := a.dialed()
-	if failed != nil || !errors.Is(err, errNoApp) {
-		return backend.Status{}
-	}
-	workspace, failed := (&session{app: a, rpc: c.stubs()}).workspaceName(ctx)
-	if failed != nil {
-		return backend.Status{}
-	}
-	return backend.Status{Identity: workspace + "/"}
 }
 
 // Prepare makes the app where it is missing. It makes no environment: those
@@ -224,41 +188,6 @@ func (a *app) dialed() (*client, error) {
 		a.client = made
 	}
 	return a.client, nil
-}
-
-// assertWorkspace refuses a token of another workspace than the connection
-// names.
-func (s *session) assertWorkspace(ctx context.Context) error {
-	if s.workspace == "" {
-		return nil
-	}
-	workspace, err := s.workspaceName(ctx)
-	if err == nil && workspace != s.workspace {
-		return &otherWorkspaceError{is: workspace, want: s.workspace}
-	}
-	return err
-}
-
-// otherWorkspaceError is ErrUnauthorized: the token opens another workspace than
-// the connection names.
-type otherWorkspaceError struct{ is, want string }
-
-func (e *otherWorkspaceError) Error() string {
-	return fmt.Sprintf("%v: the token belongs to the workspace %s, but the connection is for the workspace %s; use a token of %s",
-		e.Unwrap(), e.is, e.want, e.want)
-}
-
-func (e *otherWorkspaceError) Unwrap() error { return backend.ErrUnauthorized }
-
-func (s *session) workspaceName(ctx context.Context) (string, error) {
-	reply, err := s.rpc.WorkspaceNameLookup(ctx, &emptypb.Empty{})
-	if err != nil {
-		return "", classed(err)
-	}
-	if name := reply.GetUsername(); name != "" { // `modal profile list` shows it as the workspace
-		return name, nil
-	}
-	return "", fmt.Errorf("%w: Modal does not say which workspace the token belongs to", backend.ErrUnavailable)
 }
 
 // failed says what was attempted on which sandbox and where.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	sdk "github.com/modal-labs/modal-client/go"
@@ -110,6 +111,10 @@ func classed(err error) error {
 	return err
 }
 
+// missingCredentials is what the client says at its first call when it was made
+// without any; it has no type for that (client.go).
+const missingCredentials = "missing credentials"
+
 func hasClass(err error) bool {
 	for _, class := range []error{
 		backend.ErrNotFound, backend.ErrUnauthorized, backend.ErrUnenforceable, backend.ErrConflict, backend.ErrUnavailable,
@@ -124,6 +129,8 @@ func hasClass(err error) bool {
 
 func typedClass(err error) error {
 	switch {
+	case strings.Contains(err.Error(), missingCredentials):
+		return backend.ErrUnauthorized
 	case is[sdk.NotFoundError](err):
 		return backend.ErrNotFound
 	case is[sdk.AlreadyExistsError](err), is[sdk.ConflictError](err):

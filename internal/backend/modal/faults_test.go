@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -83,90 +82,6 @@ func running(server *emulator.Server) int {
 		}
 	}
 	return n
-}
-
-func TestACreateWhoseReplyIsLostIsAdoptedOrLeavesNothing(t *testing.T) {
-	for generation, g := range generations {
-		for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded} {
-			for after, want := range map[bool]int{true: 1, false: 0} {
-				t.Run(fmt.Sprintf("%s/%s/after its effect: %t", generation, code, after), func(t *testing.T) {
-					server, _ := opened(t, emulator.Options{}, "modal:")
-					t.Setenv("MODAL_SANDBOX_V2", g.variable)
-					a := at(t, "modal:")
-					server.Fail(g.create, emulator.Fault{Code: code, After: after})
-					got, err := backend.Create(t.Context(), a, request())
-					if want == 1 && (err != nil || got.Tags["team"] != "research" || got.ServerEnds.IsZero()) {
-						t.Errorf("Create = %+v, %v; want the one that was made", got, err)
-					}
-					if want == 0 {
-						wantClass(t, err, backend.ErrUnavailable, "safe to try again")
-					}
-					if n := running(server); n != want {
-						t.Errorf("%d sandboxes live, want %d", n, want)
-					}
-					if n := server.Calls()[g.create]; n != 1 {
-						t.Errorf("%d create calls, want 1: only the Caller tries again", n)
-					}
-				})
-			}
-		}
-	}
-}
-
-func TestACreateThatMeetsItsOwnNameIsAdopted(t *testing.T) {
-	server, a := opened(t, emulator.Options{}, "modal:")
-	server.Fail("SandboxCreateV2", emulator.Fault{Code: codes.AlreadyExists, After: true})
-	got, err := backend.Create(t.Context(), a, request())
-	if err != nil || running(server) != 1 {
-		t.Errorf("Create = %+v, %v; %d live", got, err, running(server))
-	}
-}
-
-func TestASandboxOfTheSameNameButAnotherMarkIsLeftAlone(t *testing.T) {
-	server, a := opened(t, emulator.Options{}, "modal:")
-	first, second := request(), request()
-	if _, err := backend.Create(t.Context(), a, first); err != nil {
-		t.Fatal(err)
-	}
-	second.Name = first.Name
-	_, err := backend.Create(t.Context(), a, second)
-	wantClass(t, err, backend.ErrConflict)
-	if running(server) != 1 {
-		t.Errorf("%d sandboxes live, want the first", running(server))
-	}
-}
-
-func TestAKilledCreateIsFoundByItsMark(t *testing.T) {
-	server, a := opened(t, emulator.Options{}, "modal:")
-	server.Fail("SandboxCreateV2", emulator.Fault{After: true, Stall: true})
-	req := request()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := a.Create(ctx, req); !errors.Is(err, backend.ErrUnknownOutcome) {
-		t.Errorf("Create without an answer: %v", err)
-	}
-	found, err := at(t, "modal:").Find(t.Context(), req.Mark)
-	if err != nil || len(found) != 1 || found[0].Tags["team"] != "research" || found[0].Name != req.Name {
-		t.Errorf("Find by another process = %+v, %v", found, err)
-	}
-}
-
-func TestFindLooksTheNameUpWhereTheListLags(t *testing.T) {
-	for generation, g := range generations {
-		t.Run(generation, func(t *testing.T) {
-			server, _ := opened(t, emulator.Options{}, "modal:")
-			t.Setenv("MODAL_SANDBOX_V2", g.variable)
-			a, req := at(t, "modal:"), request()
-			if _, err := a.Create(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-			server.Fail("SandboxListV2", emulator.Fault{Cut: true, Times: -1})
-			found, err := at(t, "modal:").Find(t.Context(), req.Mark)
-			if err != nil || len(found) != 1 || found[0].Tags["team"] != "research" {
-				t.Errorf("Find = %+v, %v", found, err)
-			}
-		})
-	}
 }
 
 func TestThrottlingIsWaitedForWithinABound(t *testing.T) {
@@ -296,25 +211,5 @@ func TestNoSecretIsInAnyTextOrLog(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "SandboxCreateV2") {
 		t.Error("the client's log does not arrive")
-	}
-}
-
-func TestAV1SandboxThatIsMadeButNotScheduledIsEnded(t *testing.T) {
-	server, _ := opened(t, emulator.Options{}, "modal:")
-	t.Setenv("MODAL_SANDBOX_V2", "0")
-	a := at(t, "modal:")
-	server.Fail("SandboxGetTaskId", emulator.Fault{Code: codes.PermissionDenied, Times: -1})
-	if _, err := backend.Create(t.Context(), a, request()); err == nil {
-		t.Error("Create made a sandbox that nobody can use")
-	}
-	if n := running(server); n != 0 {
-		t.Errorf("%d sandboxes live, want none", n)
-	}
-	server.Heal()
-	server.Fail("SandboxGetTaskId", emulator.Fault{Code: codes.Unavailable, Times: 4})
-	server.Fail("SandboxTerminate", emulator.Fault{Code: codes.Unavailable, Times: 8})
-	got, err := backend.Create(t.Context(), a, request())
-	if n := running(server); err != nil && n != 0 || err == nil && n != 1 {
-		t.Errorf("Create = %s, %v; %d sandboxes live", got.Handle, err, n)
 	}
 }

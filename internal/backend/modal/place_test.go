@@ -192,6 +192,16 @@ func TestCredentialsStandAlone(t *testing.T) {
 	}
 }
 
+func TestWithoutAnyCredentialsNothingIsAsked(t *testing.T) {
+	start(t, emulator.Options{})
+	t.Setenv("MODAL_TOKEN_ID", "")
+	t.Setenv("MODAL_TOKEN_SECRET", "")
+	t.Setenv("MODAL_CONFIG_PATH", filepath.Join(t.TempDir(), "absent.toml"))
+	for what, use := range uses(at(t, "modal:"), "sb-0123456789012345678901") {
+		t.Run(what, func(t *testing.T) { wantClass(t, use(t.Context()), backend.ErrUnauthorized, "missing credentials") })
+	}
+}
+
 func TestProfilesAreFoundByName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "modal.toml")
 	t.Setenv("MODAL_CONFIG_PATH", file)
