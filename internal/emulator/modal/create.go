@@ -69,6 +69,9 @@ func (c *control) SandboxCreate(ctx context.Context, req *pb.SandboxCreateReques
 }
 
 func (c *control) create(ctx context.Context, generation Generations, appID string, definition *pb.Sandbox, tags []*pb.SandboxTag, env map[string]string) (*sandbox, error) {
+	if c.stopped.Err() != nil {
+		return nil, errStopping
+	}
 	w := workspaceOf(ctx)
 	a, err := w.appByID(appID)
 	if err != nil {

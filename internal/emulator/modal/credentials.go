@@ -25,6 +25,9 @@ import (
 // authTokenLifetime is how long the token of AuthTokenGet is good.
 const authTokenLifetime = 20 * time.Minute
 
+// errStopping is the answer of a server that is being closed.
+var errStopping = status.Error(codes.Unavailable, "the emulator is stopping")
+
 // Token is a credential of one workspace.
 type Token struct{ ID, Secret string }
 
@@ -72,6 +75,9 @@ func workspaceOf(ctx context.Context) *workspace {
 // carries the token itself, since Python never calls AuthTokenGet for sandboxes
 // of the first generation; those of the second carry what AuthTokenGet gave too.
 func (s *Server) admit(ctx context.Context, fullMethod string) (context.Context, error) {
+	if s.stopped.Err() != nil {
+		return nil, errStopping
+	}
 	headers, _ := metadata.FromIncomingContext(ctx)
 	if strings.HasPrefix(fullMethod, routerPrefix) {
 		return ctx, s.checkToken(bearer(headers), "router")

@@ -132,6 +132,7 @@ func (s *Server) serve(listener net.Listener) {
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
+		grpc.WaitForHandlers(true), // so that nothing starts after Stop
 		// The clients ping every 30 s even without a stream.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(s.recordUnary, s.admitUnary, s.disturbUnary, s.replayUnary),
@@ -183,14 +184,14 @@ func (s *Server) Environ() []string {
 
 // Close ends every command, removes every file and returns when that is done.
 func (s *Server) Close() error {
-	s.stop()
-	s.grpc.Stop()
-	<-s.served
+	s.stop() // no further call is admitted
 	s.mu.Lock()
 	for _, box := range s.tasks {
 		s.end(box, terminated)
 	}
 	s.mu.Unlock()
+	s.grpc.Stop()
+	<-s.served
 	s.running.Wait()
 	return removeAll(s.dir)
 }
