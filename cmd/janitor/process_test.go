@@ -15,30 +15,42 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 )
 
 func TestFirstSignalFinishesWhatIsInFlightSavesAndBeginsNothingNew(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
 		y := newYard(t, "")
-		first := y.expired(t, 1)[0]
-		if err := y.age(first, time.Hour); err != nil { // the oldest goes first
-			t.Fatal(err)
-		}
+		first := y.expired(t, janitor.DefaultPerConnection)
 		rest := y.expired(t, 3)
-		destroying, release := y.occupy(t, first)
+		var destroying, release []func()
+		for _, handle := range first {
+			if err := y.age(handle, time.Hour); err != nil { // the oldest go first
+				t.Fatal(err)
+			}
+			busy, free := y.occupy(t, handle)
+			destroying, release = append(destroying, busy), append(release, free)
+		}
 		b := y.start(t, "sweep", "--auto-approve")
-		destroying()
+		for _, busy := range destroying {
+			busy()
+		}
 		b.signal(t, sig)
 		b.logs(t, "stopping; a second signal stops at once")
-		release()
+		for _, free := range release {
+			free()
+		}
 		if status := b.wait(t); status != want {
 			t.Errorf("%s: exit status %d, want %d\n%s", sig, status, want, &b.log)
 		}
-		y.check(t, first, false)
+		for _, handle := range first {
+			y.check(t, handle, false)
+		}
 		for _, handle := range rest {
 			y.check(t, handle, true)
 		}
-		if !strings.Contains(b.out.String(), "1 reclaimed, 3 postponed.") || !strings.Contains(b.out.String(), "Stopped before the end.") {
+		if !strings.Contains(b.out.String(), "4 reclaimed, 3 postponed.") || !strings.Contains(b.out.String(), "Stopped before the end.") {
 			t.Errorf("%s: says\n%s", sig, &b.out)
 		}
 		if out, status := y.run(t, "sweep", "--auto-approve"); status != 0 || !strings.Contains(out, "3 reclaimed. exit 0") {

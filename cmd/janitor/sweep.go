@@ -40,7 +40,8 @@ exits 75 and touches nothing.
 
 When too large a share would go on proofs without a date of their own, nothing
 goes and the exit status is 3; plan prints a token for exactly that set, which
---accept lets pass once.`,
+--accept lets pass once. So it is when another place answers than before, such
+as another account's.`,
 		Example: `  janitor sweep local: --mode enforce
   janitor sweep --config janitor.yaml --connection lab --auto-approve`,
 		RunE: func(cmd *cobra.Command, uris []string) error {
@@ -64,7 +65,7 @@ goes and the exit status is 3; plan prints a token for exactly that set, which
 		},
 	}
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
-	cmd.Flags().StringVar(&accept, "accept", "", "pass the share breaker for the set with this `TOKEN`, which plan prints")
+	cmd.Flags().StringVar(&accept, "accept", "", "let pass once what a breaker refused under this `TOKEN`, which plan prints")
 	return cmd
 }
 

@@ -48,6 +48,7 @@ type Run struct {
 
 // Scope is what is remembered of one place.
 type Scope struct {
+	Place        string        `json:"place,omitempty"`        // the identity that answered at the last look, see backend.Status
 	LastLook     time.Time     `json:"last_look,omitzero"`     // the clock at the last look
 	LastComplete time.Time     `json:"last_complete,omitzero"` // and at the last complete one
 	LastCount    int           `json:"last_count"`             // sandboxes it listed, but for those that were asked to go

@@ -36,7 +36,8 @@ type run struct {
 type place struct {
 	Connection
 
-	known  Scope // as it was remembered before this run
+	known  Scope // as it was remembered before this run; nothing, of another place
+	moved  bool  // another place answers, and nobody has accepted that
 	look   Look
 	facts  verdict.Facts
 	counts Counts
@@ -132,6 +133,7 @@ func (r *run) decide(ctx context.Context) {
 			r.blind(&p.facts, &policy)
 		}
 		p.plan = verdict.Decide(p.facts, policy)
+		p.moved = p.facts.Moved() && len(p.plan.Refused) > 0
 		p.marks = verdict.Remember(p.facts, p.plan)
 		p.count()
 		for _, why := range p.plan.Refused {
@@ -203,11 +205,11 @@ func (r *run) remember() Document {
 	document := r.document
 	document.Scopes = maps.Clone(document.Scopes)
 	for _, p := range r.places {
-		if p.look.Nothing {
+		if p.look.Nothing || p.moved {
 			continue
 		}
 		scope := p.known
-		scope.LastLook = p.facts.Now
+		scope.Place, scope.LastLook = p.facts.Place, p.facts.Now
 		if p.look.Complete {
 			scope.LastComplete, scope.LastCount = p.facts.Now, p.standing()
 		}

@@ -28,6 +28,7 @@ type lab struct {
 	backend.Backend // nil: the janitor calls nothing else
 
 	scope string
+	who   string // answers; empty: it does not say
 	mu    sync.Mutex
 	boxes map[sandbox.Ref]sandbox.Sandbox
 	left  map[sandbox.Ref]sandbox.Leftover
@@ -73,8 +74,14 @@ func (l *lab) leave(handles ...string) {
 	}
 }
 
-func (l *lab) Scope() string                      { return l.scope }
-func (l *lab) Capabilities() backend.Capabilities { return backend.Capabilities{} }
+func (l *lab) Scope() string { return l.scope }
+func (l *lab) Capabilities() backend.Capabilities {
+	return backend.Capabilities{Identity: l.who != ""}
+}
+
+func (l *lab) Check(context.Context) (backend.Status, error) {
+	return backend.Status{Identity: l.who}, nil
+}
 
 func (l *lab) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {

@@ -40,12 +40,48 @@ func (r *run) lookAt(ctx context.Context, p *place) {
 	ctx, cancel := context.WithTimeout(ctx, r.ListTimeout)
 	defer cancel()
 	began := r.Clock.Now()
-	var err error
-	p.facts, err = r.survey(ctx, p, p.lets)
+	last := p.known.Place
+	identity, err := r.identify(ctx, p)
+	if err == nil {
+		if last != "" && identity != last {
+			p.known = Scope{} // what is remembered is of another place
+		}
+		p.facts, err = r.survey(ctx, p, p.lets)
+		p.facts.Place, p.facts.LastPlace = identity, last
+	}
 	p.look = Look{Complete: err == nil, Took: r.Clock.Now().Sub(began)}
 	if err != nil {
 		p.look.Error, p.look.Nothing = err.Error(), p.facts.Listed == 0
 	}
+}
+
+// identify asks who answers at a place: the same address leads to another one
+// with other credentials, and on another machine.
+func (r *run) identify(ctx context.Context, p *place) (identity string, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("find out who answers: the backend panicked: %v", cause)
+		}
+	}()
+	if !p.Backend.Capabilities().Identity {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
+	defer cancel()
+	if identifier, ok := p.Backend.(backend.Identifier); ok {
+		identity, err = identifier.Identity(ctx)
+	} else {
+		var status backend.Status
+		status, err = p.Backend.Check(ctx)
+		identity = status.Identity
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find out who answers: %w", err)
+	case identity == "":
+		return "", fmt.Errorf("%w: it does not say which place it is", backend.ErrUnavailable)
+	}
+	return identity, nil
 }
 
 // unfit says why a place cannot be looked at, of those that were seen before it.

@@ -67,6 +67,8 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 			c.blind = func(f *verdict.Facts, _ *verdict.Policy) { f.Complete = true }
 		}},
 		{"only a read by id proves absence", 11, func(c *rules) { c.absentGet, c.lags = true, 0.5 }},
+		{"only the place that was asked proves absence", 11, func(c *rules) { c.nameless, c.strangers = true, 0.3 }},
+		{"another account is not swept", 19, func(c *rules) { c.nameless, c.strangers = true, 0.3 }},
 		{"two looks", 7, func(c *rules) {
 			c.storeLosses = 0.3
 			c.blind = func(f *verdict.Facts, _ *verdict.Policy) {
@@ -176,7 +178,7 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 					other[harm]++
 				}
 			}
-			t.Errorf("nothing misses it: 300 worlds without %s, and invariant %d holds; %d other harms, such as %.500v", rail.rail, rail.harm, len(other), other)
+			t.Errorf("nothing misses it: 300 worlds without %s, and invariant %d holds; %d other harms, such as %.500s", rail.rail, rail.harm, len(other), fmt.Sprint(other))
 		})
 	}
 }

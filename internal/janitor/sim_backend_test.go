@@ -10,6 +10,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -44,7 +45,38 @@ func (b remoteBackend) Ahead() (time.Duration, bool) { return b.ahead, b.known }
 func (b *simBackend) Scope() string { return "sim:" + b.s.name }
 
 func (b *simBackend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ServerEnds: b.s.remote}
+	return backend.Capabilities{ServerEnds: b.s.remote, Identity: b.s.remote && !b.v.cfg.nameless}
+}
+
+// home is the account that a place lives in.
+const home = "home"
+
+func (b *simBackend) Check(ctx context.Context) (status backend.Status, err error) {
+	err = b.do(ctx, DefaultCallTimeout/2, func() error {
+		status.Identity = home
+		if b.s.stranger {
+			status.Identity = "elsewhere"
+		}
+		return nil
+	})
+	if err != nil {
+		return backend.Status{}, err
+	}
+	return status, nil
+}
+
+// strange is what stands in the other account: as dead as can be.
+func (v *view) strange() []sandbox.Sandbox {
+	var boxes []sandbox.Sandbox
+	for _, handle := range []string{"other-1", "other-2"} {
+		boxes = append(boxes, sandbox.Sandbox{
+			Ref: sandbox.Ref{Handle: handle, Incarnation: "1"}, State: sandbox.Running, TagsKnown: true,
+			Tags:       sandbox.Tags{airflow.TagSandbox: handle, airflow.TagExpiresAt: airflow.FormatExpiry(simStart.Add(time.Minute))},
+			CreatedAt:  simStart,
+			ServerEnds: simStart.Add(time.Minute),
+		})
+	}
+	return boxes
 }
 
 // do is one call whose reply, when it arrives, tells the server's time.
@@ -109,8 +141,11 @@ const longestLag = 20 * time.Hour
 // listBoxes is what a listing shows: the truth, the past, or nothing at all.
 func (v *view) listBoxes(s *site) []sandbox.Sandbox {
 	v.witnessList(s)
-	if s.signedOut {
+	switch {
+	case s.signedOut:
 		return nil
+	case s.stranger:
+		return v.strange()
 	}
 	if fresh := v.now.Sub(s.pastAt) < longestLag; s.remote && !v.calm && fresh && v.chance(v.cfg.lags) {
 		return s.past
@@ -142,11 +177,20 @@ func (b *box) reply(bare bool) sandbox.Sandbox {
 func (b *simBackend) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
 	var found *box
 	var truth witness
+	absent := false
 	err := b.do(ctx, DefaultCallTimeout/2, func() error {
-		if b.s.signedOut {
-			return backend.ErrUnauthorized
+		found = b.s.boxes[ref]
+		absent = found == nil
+		for _, other := range b.v.strange() {
+			if b.s.stranger && other.Ref == ref {
+				truth = witness{box: other}
+				return nil
+			}
 		}
-		if found = b.s.boxes[ref]; found == nil {
+		switch {
+		case b.s.signedOut:
+			return backend.ErrUnauthorized
+		case absent || b.s.stranger:
 			return fmt.Errorf("%s: %w", ref.Handle, backend.ErrNotFound)
 		}
 		truth = b.v.witnessBox(b.s, found)
@@ -162,7 +206,7 @@ func (b *simBackend) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox,
 	}
 	switch {
 	case errors.Is(err, backend.ErrNotFound):
-		b.v.gone[key] = true
+		b.v.gone[key] = absent
 	case err == nil:
 		b.v.reads[key] = truth
 		return truth.box, nil
@@ -172,6 +216,10 @@ func (b *simBackend) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox,
 
 func (b *simBackend) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	return b.do(ctx, DefaultCallTimeout/2, func() error {
+		if b.s.stranger {
+			b.v.harm(19, "%s is asked in an account that nobody has accepted", ref.Handle)
+			return nil
+		}
 		b.v.checkAsk(b.s, verdict.Key{Ref: ref})
 		found := b.s.boxes[ref]
 		switch {

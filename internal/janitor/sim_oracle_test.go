@@ -35,25 +35,26 @@ type witnesses struct {
 	known    Document // as it was when the run took it
 	hasKnown bool
 
-	clocks   map[string]time.Time                       // the janitor's clock at the first listing, by place
-	looked   map[string]time.Time                       // and the true time
-	ended    map[string]int                             // listings of each kind that ended, or broke
-	partial  map[string]bool                            // the look was not complete
-	empty    map[string]bool                            // the look showed nothing
-	listed   map[string]map[sandbox.Ref]sandbox.Sandbox // by the first listing
-	used     map[string]map[string]bool                 // paths in use at the last listing
-	left     map[string]map[sandbox.Ref]bool
-	size     map[string]int // what the first listing showed
-	reads    map[seen]witness
-	gone     map[seen]bool
-	removals map[string]int
-	asks     int
+	clocks    map[string]time.Time                       // the janitor's clock at the first listing, by place
+	looked    map[string]time.Time                       // and the true time
+	ended     map[string]int                             // listings of each kind that ended, or broke
+	partial   map[string]bool                            // the look was not complete
+	empty     map[string]bool                            // the look showed nothing
+	strangers map[string]bool                            // and another account
+	listed    map[string]map[sandbox.Ref]sandbox.Sandbox // by the first listing
+	used      map[string]map[string]bool                 // paths in use at the last listing
+	left      map[string]map[sandbox.Ref]bool
+	size      map[string]int // what the first listing showed
+	reads     map[seen]witness
+	gone      map[seen]bool
+	removals  map[string]int
+	asks      int
 }
 
 func newWitnesses() witnesses {
 	return witnesses{
 		clocks: make(map[string]time.Time), looked: make(map[string]time.Time), ended: make(map[string]int),
-		partial: make(map[string]bool), empty: make(map[string]bool),
+		partial: make(map[string]bool), empty: make(map[string]bool), strangers: make(map[string]bool),
 		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
 		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
 		size: make(map[string]int), reads: make(map[seen]witness), gone: make(map[seen]bool),
@@ -82,7 +83,7 @@ func (w *world) note(format string, args ...any) {
 func (v *view) witnessList(s *site) {
 	if _, again := v.clocks[s.name]; !again {
 		v.clocks[s.name], v.looked[s.name] = v.now.Add(v.skew), v.now
-		v.empty[s.name] = s.signedOut
+		v.empty[s.name], v.strangers[s.name] = s.signedOut, s.stranger
 		v.listed[s.name] = make(map[sandbox.Ref]sandbox.Sandbox)
 	}
 	v.used[s.name] = make(map[string]bool)
@@ -234,6 +235,8 @@ func (v *view) checkSave(after Document) {
 			switch {
 			case !complete:
 				v.harm(6, "%s#%s is forgotten after a look that was not complete", s.name, key.Handle)
+			case v.strangers[s.name]:
+				v.harm(6, "%s#%s is forgotten because another account answered", s.name, key.Handle)
 			case v.empty[s.name] && before.LastCount > 0:
 				v.harm(6, "%s#%s is forgotten because nothing was listed", s.name, key.Handle)
 			case !mark.Asked.IsZero() && !listed && !key.Leftover:
@@ -291,8 +294,10 @@ func (w *world) checkCalm(last *view) {
 	for i, s := range w.places {
 		named := make(map[verdict.Key]verdict.Outcome)
 		c := last.result.Connections[i]
+		shared := false // the share breaker may stand in the way
 		for _, v := range c.Verdicts {
 			named[v.Key] = v.Outcome
+			shared = shared || v.Outcome == verdict.Condemned && !v.Dated && len(c.Refused) > 0
 		}
 		for ref, b := range s.boxes {
 			if w.keepsBox(s, b, w.now.Add(-time.Hour)) != "" {
@@ -300,6 +305,7 @@ func (w *world) checkCalm(last *view) {
 			}
 			switch outcome := named[verdict.Key{Ref: ref}]; {
 			case outcome == verdict.Quarantined || outcome == verdict.BackingOff:
+			case outcome == verdict.Condemned && shared:
 			case !b.goneAt.IsZero():
 			default:
 				w.harm(13, "%s#%s is dead, and still there as %s (refused: %q)", s.name, ref.Handle, outcome, c.Refused)

@@ -59,6 +59,8 @@ type rules struct {
 	orphans     float64 // leftovers instead of sandboxes
 	lags        float64 // lists that show the past
 	rivals      float64 // a second janitor beside the first
+	strangers   float64 // how often another account answers
+	nameless    bool    // no place says who answers
 }
 
 // site is one place.
@@ -70,6 +72,7 @@ type site struct {
 	past      []sandbox.Sandbox // what a lagging list shows
 	pastAt    time.Time
 	signedOut bool
+	stranger  bool // another account answers
 	made      int
 }
 

@@ -17,7 +17,7 @@ var (
 )
 
 // usual is a world as bad as they come.
-var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, rivals: 0.05}
+var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, rivals: 0.05, strangers: 0.05}
 
 // TestSimulation drives the real sweep through worlds full of faults, and lets
 // an oracle that knows the truth watch every call. Each seed is one world; the
@@ -27,7 +27,7 @@ var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubbor
 // verdict and tested there, 10 and 12 show here as 13 (what a failing item or a
 // kill would hold up is still there after a calm time), and 15, releasing a
 // claim, applies as soon as there is a reason that releases one. 17 is the share
-// breaker.
+// breaker, 18 the grace that a holder leaves behind, and 19 the account.
 func TestSimulation(t *testing.T) {
 	steps := *simSteps
 	if testing.Short() {
@@ -125,9 +125,6 @@ func (w *world) between() {
 		w.clockEvent(true)
 		w.note("the clock is wrong by %s", w.skew)
 	}
-	for _, s := range w.places {
-		s.signedOut = w.store.Scopes["sim:"+s.name].LastCount > 0 && w.chance(w.cfg.fraudulent)
-	}
 	hosted := !w.places[1].remote
 	if w.chance(w.cfg.storeLosses) && (!hosted || w.skew.Abs() <= clockError) {
 		w.note("the document is lost")
@@ -135,6 +132,11 @@ func (w *world) between() {
 		w.store.version++
 		clear(w.askings)
 		clear(w.said)
+	}
+	for _, s := range w.places {
+		known := w.cfg.nameless || w.store.Scopes["sim:"+s.name].Place == home
+		s.stranger = s.remote && known && w.chance(w.cfg.strangers)
+		s.signedOut = w.store.Scopes["sim:"+s.name].LastCount > 0 && w.chance(w.cfg.fraudulent)
 	}
 }
 
@@ -149,7 +151,7 @@ func (w *world) advance(v *view) {
 	v.stop()
 	w.views = slices.DeleteFunc(w.views, func(other *view) bool { return other == v })
 	for _, s := range w.places {
-		s.signedOut = false
+		s.signedOut, s.stranger = false, false
 	}
 }
 

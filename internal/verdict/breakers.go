@@ -4,6 +4,7 @@
 package verdict
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,9 +12,22 @@ import (
 
 // breakers are what must not trip for anything to be touched. Each returns why
 // it trips, for the person who must decide, or nothing.
-var breakers = []func(Plan, Facts, Policy) string{clockBreaker, emptyListBreaker, shareBreaker}
+var breakers = []func(Plan, Facts, Policy) string{clockBreaker, placeBreaker, emptyListBreaker, shareBreaker}
 
 func clockBreaker(_ Plan, facts Facts, _ Policy) string { return facts.ClockDoubt }
+
+// placeBreaker stops at the same address in another account, or on another
+// machine: what is gone there is not gone here, and the policy was written for
+// here.
+func placeBreaker(plan Plan, facts Facts, policy Policy) string {
+	if !facts.Moved() || policy.accepts(plan) {
+		return ""
+	}
+	return fmt.Sprintf("%s answers, where %s did at the last look: correct the credentials, or accept that it has moved", cmp.Or(facts.Place, "a place that does not say which"), facts.LastPlace)
+}
+
+// Moved reports whether another place answers than at the last look.
+func (f *Facts) Moved() bool { return f.LastPlace != "" && f.Place != f.LastPlace }
 
 // emptyListBreaker waits for a second empty listing: signed out, or in another
 // account, everything seems to be gone.
@@ -37,7 +51,7 @@ func shareBreaker(plan Plan, facts Facts, policy Policy) string {
 	if all < smallestShared || float64(undated) <= policy.share()*float64(all) {
 		return ""
 	}
-	if policy.Accept != "" && policy.Accept == plan.Token {
+	if policy.accepts(plan) {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d would go on proofs without a date of their own, more than the share of %g", undated, all, policy.share())
@@ -53,14 +67,20 @@ func (p Plan) undated() []Verdict {
 	return undated
 }
 
-// token names the set that the share breaker counts, and no other.
-func (p Plan) token(policy Policy) string {
+func (p Policy) accepts(plan Plan) bool { return p.Accept != "" && p.Accept == plan.Token }
+
+// token names the set that the share breaker counts, and no other, and the
+// place if it is another one.
+func (p Plan) token(facts Facts, policy Policy) string {
 	undated := p.undated()
-	if len(undated) == 0 {
+	if len(undated) == 0 && !facts.Moved() {
 		return ""
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q", policy.Connection)
+	if facts.Moved() {
+		fmt.Fprintf(hash, "%q%q", facts.LastPlace, facts.Place)
+	}
 	for _, v := range undated {
 		fmt.Fprintf(hash, "%q%q%t%q", v.Handle, v.Incarnation, v.Leftover, v.Reason)
 	}

@@ -257,3 +257,34 @@ func TestEveryReasonReadsAsWordsAndIsSpeltForYAML(t *testing.T) {
 		}
 	}
 }
+
+func TestAnotherPlaceIsTouchedOnlyOnceAPersonAccepts(t *testing.T) {
+	s := running(expiredAt(noon.Add(-time.Hour)))
+	facts := looked(s)
+	for _, c := range []struct {
+		name, last, now string
+		refused         bool
+	}{
+		{"the same place", "acme/1", "acme/1", false},
+		{"nobody ever asked", "", "acme/1", false},
+		{"no place says who it is", "", "", false},
+		{"another account", "acme/1", "other/1", true},
+		{"it does not say any more", "acme/1", "", true},
+	} {
+		facts.LastPlace, facts.Place = c.last, c.now
+		plan := Decide(facts, enforced())
+		if refused := len(plan.Refused) == 1; refused != c.refused || refused != (plan.Token != "") || refused == (len(plan.Condemned()) == 1) {
+			t.Errorf("%s: refused %q, token %q, condemned %d", c.name, plan.Refused, plan.Token, len(plan.Condemned()))
+			continue
+		}
+		policy := enforced()
+		policy.Accept = plan.Token
+		if c.refused && len(Decide(facts, policy).Condemned()) != 1 {
+			t.Errorf("%s: its token does not let it pass", c.name)
+		}
+		facts.Place = "third/1"
+		if c.refused && len(Decide(facts, policy).Condemned()) != 0 {
+			t.Errorf("%s: its token lets a third place pass", c.name)
+		}
+	}
+}

@@ -17,7 +17,7 @@ type Policy struct {
 	// Share of what was listed, between 0 and 1, beyond which undated deletions
 	// are refused; 0: DefaultShare.
 	Share float64
-	// Accept is the Token of the one set that passes the share breaker.
+	// Accept is the Token of what a person lets pass.
 	Accept string
 	// LongGap is how long ago the last look may be before this one only marks;
 	// 0: DefaultLongGap.

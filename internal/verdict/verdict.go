@@ -41,6 +41,10 @@ type Facts struct {
 	Now      time.Time
 	LastLook time.Time // the clock at the look before; zero: none is remembered
 
+	// Place is who answers, and LastPlace who did at the look before; empty: not
+	// known. What is remembered of one place says nothing about another.
+	Place, LastPlace string
+
 	Complete   bool   // every listing ended without an error
 	ClockDoubt string // why no time may be believed; empty: the clock is sane
 	ServerEnds bool   // the backend gives every sandbox an end; one without is in doubt
@@ -110,7 +114,7 @@ type Verdict struct {
 type Plan struct {
 	Verdicts []Verdict // of every subject, oldest proof first, ties by key
 	Refused  []string  // breakers that tripped: nothing is touched here
-	Token    string    // names exactly the set that the share breaker counts; empty: it counts nothing
+	Token    string    // names exactly what a person may let pass: another place, or the set that the share breaker counts; empty: nothing
 }
 
 // Condemned returns the verdicts to carry out, in order: none where a breaker
