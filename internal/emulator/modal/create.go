@@ -128,6 +128,8 @@ func networkAccess(definition *pb.Sandbox) *pb.NetworkAccess {
 	return definition.GetNetworkAccess()
 }
 
+// checkDefinition refuses what the documentation, and the change log of the Go
+// client, say that Modal refuses.
 func checkDefinition(generation Generations, definition *pb.Sandbox) error {
 	lifetime := time.Duration(definition.GetTimeoutSecs()) * time.Second
 	gpu := definition.GetResources().GetGpuConfig()
@@ -142,7 +144,8 @@ func checkDefinition(generation Generations, definition *pb.Sandbox) error {
 	return checkNetworkAccess(networkAccess(definition))
 }
 
-// checkNetworkAccess refuses what Modal's server refuses.
+// checkNetworkAccess refuses what Modal's server refuses, in the words that the
+// tests of its Go client expect.
 func checkNetworkAccess(access *pb.NetworkAccess) error {
 	if access.GetNetworkAccessType() != pb.NetworkAccess_ALLOWLIST {
 		if len(access.GetAllowedCidrs())+len(access.GetAllowedDomains()) > 0 {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"slices"
 	"strings"
 	"time"
 
@@ -192,5 +191,5 @@ func randomBase62(n int) string {
 			}
 		}
 	}
-	return string(slices.Clip(id[:n]))
+	return string(id[:n])
 }

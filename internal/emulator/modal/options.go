@@ -13,7 +13,7 @@ import (
 )
 
 // Options are how a server behaves. The zero value is a server that answers at
-// once and knows no delay; the recorded values of production stand beside each
+// once and knows no delay; what others measured of production stands beside each
 // option.
 type Options struct {
 	// Listen is 127.0.0.1:PORT; empty or port 0 takes a free port.
@@ -41,14 +41,15 @@ type Options struct {
 	TimestampGranularity time.Duration
 
 	// PollLag is how long a terminated sandbox is still polled and listed as
-	// running. Recorded: about 35 s.
+	// running. Measured for Airflow's Modal backend: about 35 s.
 	PollLag time.Duration
-	// TimeoutLag is how long after its own end a sandbox still runs. Recorded:
-	// about 10 s.
+	// TimeoutLag is how long after its own end a sandbox still runs. Measured in
+	// The-AI-Alliance/cube-standard#197: about 10 s.
 	TimeoutLag time.Duration
 	// DeadlineReportDelay is how long after the kill the end of a command past
-	// its deadline is reported. Python reports -1 from 10 ms on, and -1 or 137
-	// below; zero: 100 ms, negative: at once.
+	// its deadline is reported; zero: 100 ms, negative: at once. Python's client
+	// has a clock of its own and says -1 from 10 ms on, and -1 or 137 below
+	// (exec_deadline_python in testdata/modal_wire.json).
 	DeadlineReportDelay time.Duration
 	// BuildTime is how long the build of an image takes.
 	BuildTime time.Duration

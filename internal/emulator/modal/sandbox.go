@@ -49,6 +49,8 @@ type ending struct {
 	byHand bool // somebody asked for it; pollers learn that later
 }
 
+// The ends that are not an entrypoint's. The words are Modal's own
+// (modal-labs/libmodal#288).
 var (
 	terminated = pb.GenericResult_builder{
 		Status: pb.GenericResult_GENERIC_STATUS_TERMINATED, Exception: "Task terminated due to user request",
