@@ -12,9 +12,8 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
-// Options are how a server behaves. The zero value is a server that answers at
-// once and knows no delay; what others measured of production stands beside each
-// option.
+// Options are how a server behaves. The zero value is a server that answers as
+// soon as it can; what others measured of production stands beside each option.
 type Options struct {
 	// Listen is 127.0.0.1:PORT; empty or port 0 takes a free port.
 	Listen string
