@@ -46,7 +46,9 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
-	if err := destroy(bounded, conn.Backend, ref); err != nil {
+	err = destroy(bounded, conn.Backend, ref)
+	conn.Snapshot.Forget(ref)
+	if err != nil {
 		if left := r.leaveMark(ctx, conn.Backend, ref, err); left != nil {
 			addError(&resp.Diagnostics, attempt, left)
 		}
