@@ -15,7 +15,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -221,16 +220,13 @@ func (end ending) report(result *backend.Result) error {
 	if end.cause == done && end.exit.Killed { // by the kernel, out of memory
 		result.ExitCode = 128 + 9
 	}
-	if !errors.Is(end.err, engine.ErrNotRun) {
+	switch {
+	case !errors.Is(end.err, engine.ErrProgram):
 		return end.err
-	}
-	why, found := strings.CutPrefix(end.err.Error(), engine.ErrNotRun.Error()+": bwrap: execvp ")
-	if !found {
-		return end.err
-	}
-	result.ExitCode = exitNotExecutable
-	if strings.HasSuffix(why, "No such file or directory") {
+	case errors.Is(end.err, fs.ErrNotExist):
 		result.ExitCode = exitNotFound
+	default:
+		result.ExitCode = exitNotExecutable
 	}
 	return nil
 }
@@ -238,10 +234,12 @@ func (end ending) report(result *backend.Result) error {
 // classified gives the engine's errors the classes of package backend.
 func classified(err error) error {
 	switch {
+	case errors.Is(err, engine.ErrUnavailable): // before ErrNotRun, which may be its cause
+		return fmt.Errorf("%w: %w", backend.ErrUnenforceable, err)
+	case errors.Is(err, engine.ErrExhausted):
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	case errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrNotRun):
 		return fmt.Errorf("%w: %w", backend.ErrInvalid, err)
-	case errors.Is(err, engine.ErrUnavailable):
-		return fmt.Errorf("%w: %w", backend.ErrUnenforceable, err)
 	}
 	return err
 }

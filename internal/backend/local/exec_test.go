@@ -8,6 +8,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,6 +162,33 @@ func TestWithoutIsolationNothingIsMadeOrRun(t *testing.T) {
 		t.Errorf("List = %v", all)
 	}
 	must(t, h.Destroy(t.Context(), made.Ref)) // what exists can go, whatever the host lacks
+}
+
+func TestHostWithoutRoomForACommandIsUnavailableAndMayBeTriedAgain(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	h.engine = nil
+	h.newEngine = func() (*engine.Engine, error) { return nil, fmt.Errorf("%w: raise the limit", engine.ErrExhausted) }
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	wantError(t, err, backend.ErrUnavailable, "raise the limit")
+}
+
+func TestEveryErrorOfTheEngineHasAClass(t *testing.T) {
+	for _, test := range []struct{ engine, class error }{
+		{engine.ErrInvalid, backend.ErrInvalid},
+		{engine.ErrNotRun, backend.ErrInvalid},
+		{engine.ErrExhausted, backend.ErrUnavailable},
+		{engine.ErrUnavailable, backend.ErrUnenforceable},
+		{fmt.Errorf("%w: %w", engine.ErrUnavailable, engine.ErrNotRun), backend.ErrUnenforceable}, // of a preflight
+	} {
+		got := classified(test.engine)
+		wantError(t, got, test.class, test.engine.Error())
+		for _, other := range []error{backend.ErrInvalid, backend.ErrUnavailable, backend.ErrUnenforceable} {
+			if other != test.class && errors.Is(got, other) {
+				t.Errorf("%v is %v as well", got, other)
+			}
+		}
+	}
 }
 
 func TestNetworkIsCutUnlessThePolicyOpensIt(t *testing.T) {
