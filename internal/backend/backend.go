@@ -191,7 +191,7 @@ type Command struct {
 	Env       map[string]string
 	Stdin     io.Reader
 	Timeout   time.Duration // required; the whole process tree is gone after it
-	MaxOutput int           // bytes kept of each stream, the tail; 0: DefaultMaxOutput
+	MaxOutput int           // bytes kept of each stream, the tail; 0: DefaultMaxOutput; more than is bearable is ErrInvalid
 }
 
 // DefaultMaxOutput is Airflow's bound for one output stream, in bytes

@@ -29,6 +29,8 @@ const (
 	watchEvery = 50 * time.Millisecond
 	// execGrace is what a call may take beside its command.
 	execGrace = time.Minute
+	// maxOutput bounds what is kept of each stream, in bytes: it is held in memory.
+	maxOutput = 256 << 20
 )
 
 // The exit codes that a shell gives a program it cannot run.
@@ -64,8 +66,9 @@ func checkCommand(cmd backend.Command) error {
 		return fmt.Errorf("%w: the command is empty", backend.ErrInvalid)
 	case cmd.Timeout <= 0:
 		return fmt.Errorf("%w: the command needs a timeout", backend.ErrInvalid)
-	case cmd.MaxOutput < 0:
-		return fmt.Errorf("%w: %d bytes of output", backend.ErrInvalid, cmd.MaxOutput)
+	case cmd.MaxOutput < 0, cmd.MaxOutput > maxOutput:
+		return fmt.Errorf("%w: %d bytes of output cannot be kept; at most %d of each stream are, so write more to a file",
+			backend.ErrInvalid, cmd.MaxOutput, maxOutput)
 	}
 	return nil
 }
