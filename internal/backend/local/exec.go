@@ -107,15 +107,15 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 	if err != nil {
 		return backend.Result{}, classified(err)
 	}
-	result := backend.Result{AppliedTimeout: min(cmd.Timeout, rec.ExpiresAt.Sub(h.clock.Now()))}
-	watched := watch(ctx, st, rec, process, result.AppliedTimeout)
+	watched := h.watch(ctx, st, rec, process, cmd.Timeout)
 	if watched.cause == gaveUp {
 		return backend.Result{}, context.Cause(ctx)
 	}
+	result := backend.Result{AppliedTimeout: watched.timeout}
 	if err := watched.report(&result); err != nil {
 		return backend.Result{}, classified(err)
 	}
-	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && h.ended(rec)
+	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && watched.timeout < cmd.Timeout
 	result.Stdout, result.StdoutTruncated = stdout.kept()
 	result.Stderr, result.StderrTruncated = stderr.kept()
 	return result, nil
@@ -164,54 +164,69 @@ const (
 
 // ending is how a command ended.
 type ending struct {
-	cause cause
-	exit  engine.Exit
-	err   error
+	cause   cause
+	exit    engine.Exit
+	err     error
+	timeout time.Duration // that applied in the end
 }
 
-// watch waits for the end of process, and brings it about when the timeout is
-// over, the sandbox is being destroyed or ctx ends.
-func watch(ctx context.Context, st *state, rec record, process *engine.Process, timeout time.Duration) ending {
+// watch waits for the end of process, and brings it about when wanted is over,
+// the sandbox ends or is being destroyed, or ctx ends. A renewal moves the
+// sandbox's end.
+func (h *host) watch(ctx context.Context, st *state, rec record, process *engine.Process, wanted time.Duration) ending {
 	ended := make(chan ending, 1)
 	go func() {
 		exit, err := process.Wait()
 		ended <- ending{exit: exit, err: err}
 	}()
+	began := h.clock.Now()
+	timeout := min(wanted, rec.ExpiresAt.Sub(began))
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
-	for why := done; ; {
+
+	for {
+		why := done
 		select {
 		case end := <-ended:
+			end.timeout = timeout
 			return end
-		case <-deadline.C:
-			why = timedOut
 		case <-ctx.Done():
 			why = gaveUp
+		case <-deadline.C:
+			why = timedOut
 		case <-look.C:
-			if st.stands(rec) {
-				continue
-			}
+		}
+		switch now, stands := st.stands(rec); {
+		case why == gaveUp:
+		case !stands:
 			why = destroyed
+		case !now.ExpiresAt.Equal(rec.ExpiresAt):
+			rec, why = now, done
+			timeout = min(wanted, rec.ExpiresAt.Sub(began))
+			deadline.Reset(timeout - h.clock.Now().Sub(began))
+		}
+		if why == done {
+			continue
 		}
 		process.Kill()
 		end := <-ended
-		if end.exit.Killed {
+		if end.timeout = timeout; end.exit.Killed {
 			end.cause = why
 		}
 		return end
 	}
 }
 
-// stands reports whether nobody has begun to destroy the sandbox. A record that
-// cannot be read is no reason to end a command.
-func (st *state) stands(rec record) bool {
+// stands returns the sandbox's record as it is now, and whether nobody has begun
+// to destroy it. A record that cannot be read is no reason to end a command.
+func (st *state) stands(rec record) (record, bool) {
 	now, err := st.find(rec.sandbox().Ref)
 	if err != nil {
-		return !errors.Is(err, backend.ErrNotFound)
+		return rec, !errors.Is(err, backend.ErrNotFound)
 	}
-	return now.Status == statusRunning
+	return now, now.Status == statusRunning
 }
 
 // report writes the exit code. A program that cannot be run is the command's

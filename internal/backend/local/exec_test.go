@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -110,6 +111,47 @@ func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
 	must(t, err)
 	if !got.TimedOut || !got.Terminated || got.AppliedTimeout > left || got.ExitCode != -1 {
 		t.Errorf("the command ended as %+v; want a timeout of at most %s that was the end", got, left)
+	}
+}
+
+func TestRenewalReachesARunningCommand(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	const left = 2 * time.Second
+	expire := func(rec *record) error {
+		rec.ExpiresAt = h.clock.Now().Add(left)
+		return nil
+	}
+	must(t, h.edit(t.Context(), "shorten", "shorten", made.Ref, expire))
+	end := running(t, h, made.Ref)
+	_, err := h.Renew(t.Context(), made.Ref, h.clock.Now().Add(time.Hour))
+	must(t, err)
+	select {
+	case e := <-end:
+		t.Fatalf("it ended in spite of the renewal: %+v", e)
+	case <-time.After(left + 2*watchEvery):
+	}
+	must(t, h.edit(t.Context(), "shorten", "shorten", made.Ref, expire))
+	if e := <-end; e.err != nil || !e.result.Terminated || !e.result.TimedOut || e.result.AppliedTimeout <= left {
+		t.Errorf("it ended as %+v; want the sandbox's new end", e)
+	}
+}
+
+func TestRenewalDoesNotLengthenACommandsOwnTimeout(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	renewed := make(chan error, 1)
+	in := readerFunc(func([]byte) (int, error) { // the command runs by now
+		_, err := h.Renew(t.Context(), made.Ref, h.clock.Now().Add(2*time.Hour))
+		renewed <- err
+		return 0, io.EOF
+	})
+	const timeout = time.Second
+	got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"sleep", "300"}, Stdin: in, Timeout: timeout})
+	must(t, err)
+	must(t, <-renewed)
+	if !got.TimedOut || got.Terminated || got.AppliedTimeout != timeout {
+		t.Errorf("the command ended as %+v; want its own timeout", got)
 	}
 }
 
