@@ -133,6 +133,13 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 				}
 			}
 		}},
+		{"what was alive at a look long ago only is marked", 7, func(c *rules) {
+			c.blind = func(f *verdict.Facts, _ *verdict.Policy) {
+				if f.Now.Sub(f.LastLook) > simLongGap {
+					f.LastLook = f.Now
+				}
+			}
+		}},
 		{"back-off", 9, func(c *rules) {
 			c.stubborn = 0.4
 			c.blind = onMarks(func(_ verdict.Key, m *verdict.Mark) { m.Next = time.Time{} })

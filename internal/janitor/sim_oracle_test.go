@@ -14,6 +14,9 @@ import (
 // The oracle knows the truth and watches every call. It is written from the
 // promises and shares no line with what it watches.
 
+// simLongGap is after how long without a look the clock may have been set.
+const simLongGap = 8 * 24 * time.Hour
+
 // clockError is how wrong the clock of a host may be without anybody noticing.
 const clockError = time.Minute
 
@@ -27,6 +30,7 @@ type seen struct {
 type witness struct {
 	box   sandbox.Sandbox // what was told
 	keeps string          // why it must stand; empty: it is dead
+	kept  string          // and why it had to at the last look
 }
 
 // witnesses are what the oracle remembers of one run.
@@ -105,7 +109,8 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 	v.left[s.name] = make(map[sandbox.Ref]bool)
 	for _, l := range left {
 		v.left[s.name][l.Ref] = true
-		v.reads[seen{s.name, verdict.Key{Ref: l.Ref, Leftover: true}}] = witness{keeps: v.keepsLeft(s, l)}
+		key := verdict.Key{Ref: l.Ref, Leftover: true}
+		v.reads[seen{s.name, key}] = witness{keeps: v.keepsLeft(s, l, v.now), kept: v.keptLeft(s, l, key)}
 	}
 	if v.size[s.name] == 0 {
 		v.size[s.name] = len(v.listed[s.name]) + len(left)
@@ -113,7 +118,17 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 }
 
 func (v *view) witnessBox(s *site, b *box) witness {
-	return witness{box: b.reply(), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
+	last := v.known.Scopes["sim:"+s.name].LastLook
+	return witness{box: b.reply(), keeps: v.keepsBox(s, b, v.now.Add(s.error())), kept: v.keepsBox(s, b, last.Add(s.error()))}
+}
+
+// keptLeft says why a leftover had to stand at the last look.
+func (v *view) keptLeft(s *site, l sandbox.Leftover, key verdict.Key) string {
+	known := v.known.Scopes["sim:"+s.name]
+	if mark, marked := known.Marks[key]; !marked || known.LastLook.Before(mark.First.Add(simOrphan)) {
+		return "it was not known for long"
+	}
+	return v.keepsLeft(s, l, known.LastLook)
 }
 
 // checkAsk watches one destroy or removal as it happens.
@@ -164,8 +179,8 @@ func (v *view) checkTime(s *site, key verdict.Key) {
 	case last.IsZero() || v.jumps != v.world.jumps:
 	case now.Before(last.Add(-tolerance)):
 		v.harm(7, "%s#%s goes after the clock went back", s.name, key.Handle)
-	case now.Sub(last) > verdict.DefaultLongGap+tolerance:
-		v.harm(7, "%s#%s goes after a long gap", s.name, key.Handle)
+	case now.Sub(last) > simLongGap+tolerance && v.reads[seen{s.name, key}].kept != "":
+		v.harm(7, "%s#%s goes after a long gap, and at the last look %s", s.name, key.Handle, v.reads[seen{s.name, key}].kept)
 	}
 }
 

@@ -59,7 +59,7 @@ func Remember(facts Facts, plan Plan) Marks {
 
 // agree counts one more look that saw the reason.
 func (m Mark) agree(v Verdict, facts Facts) Mark {
-	if m.Reason != v.Reason || v.Doubt != "" || m.First.After(facts.Now) {
+	if m.Reason != v.Reason || facts.wentBack() || m.First.After(facts.Now) {
 		m = m.startOver(facts)
 	}
 	m.Reason = v.Reason

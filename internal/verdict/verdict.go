@@ -40,6 +40,9 @@ func (s Subject) Key() Key {
 type Facts struct {
 	Now      time.Time
 	LastLook time.Time // the clock at the look before; zero: none is remembered
+	// LookBegan is the clock at the look that a later read belongs to; zero: this
+	// is the look.
+	LookBegan time.Time
 
 	Complete   bool   // every listing ended without an error
 	ClockDoubt string // why no time may be believed; empty: the clock is sane
