@@ -17,7 +17,6 @@ import (
 
 // Why something that was chosen is put off.
 const (
-	overCap      = "the run's limit of deletes is reached"
 	notApproved  = "it was not yet dead when approval was asked for"
 	overDeadline = "the run's deadline is reached"
 	overStop     = "the run was stopped"

@@ -44,6 +44,7 @@ type place struct {
 	marks   verdict.Marks // as they will be remembered
 	unasked verdict.Marks // those of what is to be asked, as they were before
 	chosen  []verdict.Verdict
+	overCap int
 	actions []Action
 }
 

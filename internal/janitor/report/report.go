@@ -43,6 +43,7 @@ type Summary struct {
 	Spared    int `json:"spared"`
 	Failed    int `json:"failed"`
 	Postponed int `json:"postponed"`
+	OverCap   int `json:"over_cap"` // left to the next run
 
 	OldestLeakSeconds float64 `json:"oldest_leak_seconds"` // 0: none
 }
@@ -78,6 +79,7 @@ func New(result janitor.Result, program string) Report {
 
 func (r *Report) count(c janitor.ConnectionResult) {
 	r.Summary.Later += c.Counts.Later
+	r.Summary.OverCap += c.OverCap
 	for _, v := range c.Verdicts {
 		switch {
 		case v.Outcome != verdict.Condemned:

@@ -78,13 +78,14 @@ func swept() janitor.Result {
 	r := planned()
 	r.Acted, r.Stopped, r.Unsaved = true, true, "no space left on device"
 	c := &r.Connections[0]
+	c.OverCap = 1204
 	first, second := c.Verdicts[2], c.Verdicts[3]
 	c.Actions = []janitor.Action{
 		{Key: verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JA0"}}, Reason: "expired", Result: janitor.Reclaimed, At: noon, Detail: "absent by id, asked by an earlier run"},
 		{Key: first.Key, Reason: first.Reason, Result: janitor.Asked, At: noon, Attempt: 1},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Failed, At: noon, Attempt: 2, Detail: "unavailable: the server answers 503"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Spared, At: noon, Detail: "its expiry moved to 13:00"},
-		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "over the cap of one run"},
+		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "the run was stopped"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Vanished, At: noon},
 	}
 	return r

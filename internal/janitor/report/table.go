@@ -183,6 +183,7 @@ func (r Report) sentence() string {
 		count(s.Failed, "failed")
 		count(s.Spared, "spared on a second look")
 		count(s.Postponed, "postponed")
+		count(s.OverCap, "left to the next run by deletes_per_run")
 	} else {
 		parts = append(parts, thousands(s.Reclaim)+" to reclaim")
 		if s.Reclaim > 0 {
