@@ -55,15 +55,17 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 		return sandbox.Sandbox{}, err
 	}
 	defer images.Close()
-	if err := st.checkUsable(rec.Image); err != nil {
+	check := backend.Call{Verb: "check-image", Idempotent: true, Deadline: treeDeadline}
+	err = h.call(ctx, check, func(ctx context.Context) error { return st.checkUsable(ctx, rec.Image) })
+	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 
 	draft := &draft{st: st, name: rec.Handle + "-" + rec.Incarnation}
-	defer draft.discard()
-	err = h.caller.Do(ctx, write("stage"), func(ctx context.Context) error { return draft.fill(ctx, &rec) })
+	defer draft.discard(ctx)
+	err = h.call(ctx, write("stage"), func(ctx context.Context) error { return draft.fill(ctx, &rec) })
 	if err == nil {
-		err = h.caller.Do(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
+		err = h.call(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
 	}
 	if err != nil {
 		return sandbox.Sandbox{}, err
@@ -90,7 +92,7 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 	rec := record{
 		Schema:      schema,
 		Handle:      req.Name,
-		Incarnation: random(),
+		Incarnation: sandbox.NewMark(),
 		Mark:        req.Mark,
 		Status:      statusRunning,
 		StatusSince: now,
@@ -160,9 +162,6 @@ func (d *draft) publish(ctx context.Context, handle string) error {
 		return err
 	}
 	defer sandboxes.Close()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
 	err = staging.rename(d.name, sandboxes, handle)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%w: there is one of that name already", backend.ErrConflict)

@@ -42,7 +42,8 @@ func (h *host) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	case trashed == "":
 		return nil
 	}
-	err = h.do(ctx, read("delete"), func(_ context.Context, st *state) error { return st.eraseTrash(trashed) })
+	call := backend.Call{Verb: "delete", Idempotent: true, Deadline: treeDeadline}
+	err = h.do(ctx, call, func(ctx context.Context, st *state) error { return st.eraseTrash(ctx, trashed) })
 	if err != nil {
 		slog.WarnContext(ctx, "destroyed sandbox left files behind", "handle", ref.Handle,
 			"path", filepath.Join(h.dir, trashDir, trashed), "error", err)
@@ -142,18 +143,18 @@ func (st *state) moveToTrash(parent, name string) (string, error) {
 		return "", err
 	}
 	defer to.Close()
-	trashed := name + "-" + random()
+	trashed := name + "-" + sandbox.NewMark()
 	if err := from.rename(name, to, trashed); err != nil {
 		return "", err
 	}
 	return trashed, errors.Join(from.Sync(), to.Sync())
 }
 
-func (st *state) eraseTrash(name string) error {
+func (st *state) eraseTrash(ctx context.Context, name string) error {
 	trash, err := st.folder.folder(trashDir)
 	if err != nil {
 		return err
 	}
 	defer trash.Close()
-	return trash.erase(name)
+	return trash.erase(ctx, name)
 }

@@ -6,6 +6,8 @@
 package local
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -23,10 +25,10 @@ var replacedDirs = []string{"dev", "proc", "run", "sys", "tmp"}
 // shows: the path, type, permissions, size, modification time and link target
 // of everything in it. It reads no file, so that it takes a moment even for a
 // whole system.
-func fingerprint(dir string) (string, error) {
+func fingerprint(ctx context.Context, dir string) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err := cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)

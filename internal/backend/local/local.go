@@ -117,7 +117,7 @@ func (h *host) isolation(ctx context.Context) (*engine.Engine, error) {
 func read(verb string) backend.Call  { return backend.Call{Verb: verb, Idempotent: true} }
 func write(verb string) backend.Call { return backend.Call{Verb: verb} }
 
-// do is the one way to the state directory. A directory that cannot be opened
+// do makes one call on the state directory. A directory that cannot be opened
 // is an error before the call: trying again would not make it appear.
 func (h *host) do(ctx context.Context, call backend.Call, f func(context.Context, *state) error) error {
 	st, err := openState(h.dir)
@@ -125,11 +125,16 @@ func (h *host) do(ctx context.Context, call backend.Call, f func(context.Context
 		return err
 	}
 	defer st.Close()
+	return h.call(ctx, call, func(ctx context.Context) error { return f(ctx, st) })
+}
+
+// call is do for who keeps the state directory open over several calls.
+func (h *host) call(ctx context.Context, call backend.Call, f func(context.Context) error) error {
 	return h.caller.Do(ctx, call, func(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return f(ctx, st)
+		return f(ctx)
 	})
 }
 

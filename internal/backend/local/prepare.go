@@ -18,12 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // Prepare makes the state directory. A directory that holds anything else is
 // refused.
 func (h *host) Prepare(ctx context.Context) error {
-	err := h.caller.Do(ctx, read("prepare"), func(context.Context) error { return prepare(h.dir) })
+	err := h.call(ctx, read("prepare"), func(context.Context) error { return prepare(h.dir) })
 	if err != nil {
 		return h.failed("prepare", "", err)
 	}
@@ -87,11 +88,11 @@ func initialise(d folder) error {
 	if err := d.Chmod(searchable()); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(instance{Schema: schema, ID: random(), Machine: machine()}, "", "  ")
+	data, err := json.MarshalIndent(instance{Schema: schema, ID: sandbox.NewMark(), Machine: machine()}, "", "  ")
 	if err != nil {
 		return err
 	}
-	draft := draftPrefix + random()
+	draft := draftPrefix + sandbox.NewMark()
 	defer d.unlink(draft)
 	if err := d.writeSynced(draft, append(data, '\n')); err != nil {
 		return err

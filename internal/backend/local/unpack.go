@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // unpackOnce unpacks the tarball at from, plain or compressed with gzip, unless
@@ -47,8 +48,8 @@ func (st *state) unpackOnce(ctx context.Context, from string, log io.Writer) (st
 		return "", err
 	}
 
-	draft := &draft{st: st, name: "image-" + random()}
-	defer draft.discard()
+	draft := &draft{st: st, name: "image-" + sandbox.NewMark()}
+	defer draft.discard(ctx)
 	dir, err := draft.make(ctx)
 	if err != nil {
 		return "", err
