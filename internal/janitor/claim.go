@@ -44,9 +44,12 @@ func (r *run) claim(ctx context.Context) (*Run, error) {
 	return nil, nil
 }
 
-// longest is how long a run can last: what is begun before its deadline still
-// reads, asks and reads again, and then saves.
-func (r *run) longest() time.Duration { return r.RunDeadline + 4*r.CallTimeout + r.StopGrace }
+// longest is how long a run can last: what was read before its deadline still
+// checks the claim, is asked to go and is read again, which of a leftover takes a
+// whole listing; then all is saved.
+func (r *run) longest() time.Duration {
+	return r.RunDeadline + max(r.ListTimeout, r.CallTimeout) + 3*r.CallTimeout + r.StopGrace
+}
 
 // live reports whether holder may still be at work. A claim that reaches
 // further than any run can last was written by a clock that was wrong.

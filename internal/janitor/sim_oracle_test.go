@@ -68,7 +68,8 @@ type asking struct {
 	times   int
 	last    time.Time
 	jumps   int
-	settled bool // an outcome was saved since
+	by      string // the run that asked
+	settled bool   // it saved the outcome
 }
 
 func (w *world) harm(invariant int, format string, args ...any) {
@@ -184,19 +185,26 @@ func (v *view) checkTime(s *site, key verdict.Key) {
 	}
 }
 
-// checkPatience watches back-off, which begins when an outcome is saved, and the
-// limit of attempts.
+// checkPatience watches the limit of attempts, and back-off. Where no outcome was
+// saved, it is that of one attempt less.
 func (v *view) checkPatience(id seen) {
 	a := v.askings[id]
 	a.times++
 	if a.times > verdict.MaxAttempts {
 		v.harm(9, "%s#%s is asked %d times", id.place, id.Handle, a.times)
 	}
-	wait := 9 * time.Minute << (max(a.times, 2) - 2)
-	if a.settled && a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
+	due := a.times
+	if !a.settled {
+		due--
+	}
+	wait := time.Duration(0)
+	if due > 1 {
+		wait = 9 * time.Minute << (due - 2)
+	}
+	if a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
 		v.harm(9, "%s#%s is asked again after %s, not %s", id.place, id.Handle, v.now.Sub(a.last), wait)
 	}
-	a.last, a.jumps, a.settled = v.now, v.world.jumps, false
+	a.last, a.jumps, a.by, a.settled = v.now, v.world.jumps, v.name, false
 	v.askings[id] = a
 }
 
@@ -229,12 +237,11 @@ func (v *view) checkSave(after Document) {
 			if id.place != s.name {
 				continue
 			}
-			mark, kept := now.Marks[id.Key]
-			if !kept {
+			if _, kept := now.Marks[id.Key]; !kept {
 				delete(v.askings, id)
 				continue
 			}
-			a.settled = a.settled || !mark.Next.IsZero()
+			a.settled = a.settled || a.by == v.name && after.Run.ID == ""
 			v.askings[id] = a
 		}
 	}
