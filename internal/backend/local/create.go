@@ -41,9 +41,6 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 	if err := h.Prepare(ctx); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	if _, err := h.isolation(ctx); err != nil {
-		return sandbox.Sandbox{}, err
-	}
 	st, err := openState(h.dir)
 	if err != nil {
 		return sandbox.Sandbox{}, err

@@ -193,18 +193,55 @@ func TestRenewalMovesTheEndAndNeverShortens(t *testing.T) {
 func TestWithoutIsolationNothingIsMadeOrRun(t *testing.T) {
 	h := realHost(t)
 	made := create(t, h, nil)
-	h.engine = nil
-	h.newEngine = func() (*engine.Engine, error) { return nil, engine.ErrUnavailable }
-	_, err := h.Check(t.Context())
-	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
-	_, err = h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	withoutIsolation(h)
+	wantError(t, h.Prepare(t.Context()), backend.ErrUnenforceable, engine.ErrUnavailable.Error())
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
 	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
 	_, err = backend.Create(t.Context(), h, request(h, nil))
 	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
 	if all := list(t, h); len(all) != 1 {
 		t.Errorf("List = %v", all)
 	}
-	must(t, h.Destroy(t.Context(), made.Ref)) // what exists can go, whatever the host lacks
+	elsewhere := realHost(t)
+	withoutIsolation(elsewhere)
+	if err := elsewhere.Prepare(t.Context()); err == nil {
+		t.Error("prepared where nothing can be isolated")
+	}
+	if _, err := os.Lstat(elsewhere.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a state directory was made all the same: %v", err)
+	}
+}
+
+// withoutIsolation makes h believe that bubblewrap is gone.
+func withoutIsolation(h *host) {
+	h.engine = nil
+	h.newEngine = func() (*engine.Engine, error) { return nil, engine.ErrUnavailable }
+}
+
+func TestWithoutIsolationWhatExistsIsReadAndCleared(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	image := build(t, h, tarball(t, rootfs(t)))
+	made := create(t, h, nil)
+	must(t, os.Mkdir(filepath.Join(h.dir, stagingDir, "half-made"), 0o711))
+	status, err := h.Check(t.Context())
+	must(t, err)
+	withoutIsolation(h)
+
+	if got, err := h.Check(t.Context()); err != nil || got != status || got.Identity == "" {
+		t.Errorf("Check = %+v, %v; want %+v", got, err, status)
+	}
+	uses := everyUse(h, made.Ref)
+	for name, use := range uses {
+		if name == "Exec" || name == "Destroy" || name == "ReadFile" { // it has no such file
+			continue
+		}
+		if err := use(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, uses["Destroy"](t.Context()))
+	must(t, h.DeleteImage(t.Context(), image))
+	wantCleanEnd(t, h)
 }
 
 func TestHostWithoutRoomForACommandIsUnavailableAndMayBeTriedAgain(t *testing.T) {

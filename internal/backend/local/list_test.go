@@ -172,6 +172,7 @@ func TestListingEndsWithItsContextBetweenTwoBatches(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, recordFile), bytes.ReplaceAll(record, []byte(made.Handle), []byte(handle)), 0o600))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	seen := 0
 	var last error
 	for _, err := range h.List(ctx) {

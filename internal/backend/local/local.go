@@ -80,18 +80,16 @@ func (h *host) Scope() string {
 	return backend.Connection{Scheme: "local", Path: h.dir}.Location()
 }
 
-// Check opens the state directory and runs one command in isolation.
+// Check opens the state directory.
 func (h *host) Check(ctx context.Context) (backend.Status, error) {
 	var status backend.Status
-	err := h.do(ctx, read("check"), func(ctx context.Context, st *state) error {
+	err := h.do(ctx, read("check"), func(_ context.Context, st *state) error {
 		status.Identity = st.instance.ID
-		_, err := h.isolation(ctx)
-		return err
+		return nil
 	})
 	if err != nil {
 		return backend.Status{}, h.failed("check", "", err)
 	}
-	status.Detail = "sandboxes in " + h.dir + ", isolated by bubblewrap"
 	return status, nil
 }
 

@@ -21,10 +21,15 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// Prepare makes the state directory. A directory that holds anything else is
-// refused.
+// Prepare makes the state directory, once one command has really been isolated.
+// A directory that holds anything else is refused.
 func (h *host) Prepare(ctx context.Context) error {
-	err := h.call(ctx, read("prepare"), func(context.Context) error { return prepare(h.dir) })
+	err := h.call(ctx, read("prepare"), func(ctx context.Context) error {
+		if _, err := h.isolation(ctx); err != nil {
+			return err
+		}
+		return prepare(h.dir)
+	})
 	if err != nil {
 		return h.failed("prepare", "", err)
 	}
