@@ -25,7 +25,8 @@ func (a *app) rm() *cobra.Command {
 		Use:   "rm CONNECTION HANDLE...",
 		Short: "Destroy sandboxes, and wait until they are gone",
 		Long: `Destroys sandboxes with all that is in them, and waits until they are gone. One
-that is held, protected or unreadable is left alone, unless --force is given.`,
+that is held or protected is left alone, unless --force is given; with it one
+whose record cannot be read is asked to go, too, which its backend may refuse.`,
 		Args: arguments("CONNECTION", "HANDLE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := open(args[0])
@@ -57,7 +58,7 @@ that is held, protected or unreadable is left alone, unless --force is given.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "also one that is held, protected or unreadable")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "also one that is held or protected, and ask for one that is unreadable")
 	cmd.Flags().DurationVar(&patience, "timeout", 2*time.Minute, "`TIME` to wait until all are gone")
 	return cmd
 }
@@ -87,7 +88,7 @@ func (a *app) spared(s sandbox.Sandbox) error {
 	protected, until := sandbox.Protected(s.Tags, a.clock.Now())
 	switch {
 	case s.Problem != "" || !s.TagsKnown:
-		return fmt.Errorf("its record cannot be read%s; --force destroys it all the same", because(s.Problem))
+		return fmt.Errorf("its record cannot be read%s; --force asks the backend all the same", because(s.Problem))
 	case airflow.Holder(s.Tags) != "":
 		return fmt.Errorf("it is held by %s; --force destroys it all the same", describeHolder(airflow.Holder(s.Tags)))
 	case protected && until.IsZero():
