@@ -53,7 +53,7 @@ func unexplained(ctx context.Context, err error) error {
 		return stoppedBy(ctx)
 	case errors.Is(err, janitor.ErrBusy):
 		return err
-	case errors.Is(err, janitor.ErrNoSuchThing):
+	case errors.Is(err, janitor.ErrNoSuchThing), errors.Is(err, janitor.ErrDocument):
 		return exit{exitUsage, err}
 	}
 	return exit{int(janitor.ExitUnreadable), err}

@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// ErrBusy is Retry's answer while another run holds the document.
+// ErrBusy is Retry's answer while another run holds the document, or took it.
 var ErrBusy = errors.New("another run holds the janitor's document")
+
+// ErrDocument is the answer where the document can not be read or saved.
+var ErrDocument = errors.New("the janitor's document cannot be used")
 
 // claim takes the document, and returns the run that holds it otherwise.
 func (r *run) claim(ctx context.Context) (*Run, error) {
@@ -39,7 +42,7 @@ func (r *run) claim(ctx context.Context) (*Run, error) {
 		return &holder, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim the janitor's document: %w", err)
+		return nil, fmt.Errorf("%w: claim it: %w", ErrDocument, err)
 	}
 	return nil, nil
 }

@@ -52,6 +52,26 @@ func TestRetryWaitsForTheRunThatHoldsTheDocument(t *testing.T) {
 	}
 }
 
+func TestRetryThatLostTheRaceIsBusy(t *testing.T) {
+	opts := enforcing(newLab(dead("x")))
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.Store = rival{opts.Store}
+	if err := Retry(t.Context(), opts, "a", "x"); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRetrySaysThatTheDocumentCannotBeUsed(t *testing.T) {
+	opts := enforcing(newLab(dead("x")))
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.Store = &faulty{Store: opts.Store, failAt: []int{1}}
+	if err := Retry(t.Context(), opts, "a", "x"); !errors.Is(err, ErrDocument) || !errors.Is(err, errReply) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestWaitBetweenAttemptsDoubles(t *testing.T) {
 	l := newLab(dead("stuck"))
 	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
