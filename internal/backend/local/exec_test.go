@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -97,6 +98,26 @@ func TestWhileItsCommandIsStoppedASandboxIsStoppingAndRefusesOthers(t *testing.T
 	must(t, h.Destroy(t.Context(), made.Ref))
 	_, err = h.Get(t.Context(), made.Ref)
 	wantError(t, err, backend.ErrNotFound, "")
+}
+
+func TestDestroyWaitsOnceForARunnerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := testHost(t, place(t))
+		made := create(t, h, nil)
+		d, err := openFolder(filepath.Join(h.dir, sandboxesDir, made.Handle))
+		must(t, err)
+		defer d.Close()
+		hung, err := d.tryLock(runLock, shared)
+		must(t, err)
+		bubble := clock.System() // its time is the bubble's
+		before := bubble.Now()
+		wantError(t, h.Destroy(t.Context(), made.Ref), backend.ErrUnavailable, "its commands have not ended within 10s")
+		if took := bubble.Now().Sub(before); took != stopWithin {
+			t.Errorf("it waited %s, want %s", took, stopWithin)
+		}
+		must(t, hung.Close())
+		must(t, h.Destroy(t.Context(), made.Ref))
+	})
 }
 
 func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
