@@ -45,7 +45,7 @@ func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict
 	if finding.Holds == No {
 		return v
 	}
-	v.Reason, v.Act, v.Mode = rule.Reason, rule.Act, policy.mode(rule)
+	v.Reason, v.Mode = rule.Reason, policy.mode(rule)
 	v.Dated, v.Since, v.Evidence, v.Doubt = !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
 	switch {
 	case suspended:

@@ -54,15 +54,6 @@ const (
 	Clock                     // a clock that can be believed
 )
 
-// Act is what reclaiming means.
-type Act int
-
-// The acts.
-const (
-	Destroy        Act = iota // destroy the sandbox
-	RemoveLeftover            // remove what a sandbox left on the host
-)
-
 // Mode says whether a reason only is reported or acts. The zero value is the
 // weaker, and of several the weaker wins.
 type Mode int
@@ -87,7 +78,6 @@ func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 // Rule is one reason to reclaim.
 type Rule struct {
 	Reason Reason
-	Act    Act
 	Needs  Need
 	Mode   Mode          // unless the policy says otherwise
 	Grace  time.Duration // unless the policy says otherwise

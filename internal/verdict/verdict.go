@@ -98,7 +98,6 @@ type Verdict struct {
 	Outcome  Outcome    `json:"outcome"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Mode     Mode       `json:"mode"`            // Report: a person is told, nothing is touched
-	Act      Act        `json:"-"`               // what reclaiming it means
 	Dated    bool       `json:"dated"`           // the proof bears its own date; false: our marks date it
 	Since    time.Time  `json:"since,omitzero"`  // dead since
 	Ripe     time.Time  `json:"ripe,omitzero"`   // from when it may be reclaimed, or asked again
