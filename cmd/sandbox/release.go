@@ -58,9 +58,8 @@ the sandbox meanwhile.`,
 func dropClaim(cmd *cobra.Command, p place, ref sandbox.Ref, holder string) error {
 	var now string
 	err := backend.EditTags(cmd.Context(), p, ref, func(tags sandbox.Tags) {
-		if now = airflow.Holder(tags); now == holder {
-			delete(tags, airflow.TagHolder)
-		}
+		now = airflow.Holder(tags)
+		airflow.Release(tags, holder)
 	})
 	if err == nil && now != holder && now != "" {
 		err := fmt.Errorf("%w: it was held by %s, and now it is held by %s", backend.ErrConflict, cell(holder), cell(now))
