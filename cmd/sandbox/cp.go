@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 // defaultMaxBytes bounds one copied file: 100 MiB.
@@ -159,7 +160,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 func (a *app) printCopied(cmd *cobra.Command, c copied) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), c)
+		return cli.WriteJSON(cmd.OutOrStdout(), c)
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "copied %d bytes to %s\n", c.Bytes, c.Target)
 	return err

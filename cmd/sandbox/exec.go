@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) exec() *cobra.Command {
@@ -101,7 +102,7 @@ type execution struct {
 
 func (a *app) printResult(cmd *cobra.Command, r backend.Result) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), execution{
+		return cli.WriteJSON(cmd.OutOrStdout(), execution{
 			ExitCode: r.ExitCode, Stdout: string(r.Stdout), Stderr: string(r.Stderr),
 			StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 			TimedOut: r.TimedOut, Terminated: r.Terminated, TimeoutSeconds: r.AppliedTimeout.Seconds(),

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) list() *cobra.Command {
@@ -45,7 +47,7 @@ type listing struct {
 
 func (a *app) printListing(cmd *cobra.Command, l listing) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), l)
+		return cli.WriteJSON(cmd.OutOrStdout(), l)
 	}
 	if len(l.Sandboxes) == 0 && !l.Complete {
 		return nil

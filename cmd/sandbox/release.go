@@ -10,11 +10,12 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 func (a *app) release() *cobra.Command {
-	var yes bool
+	var approved bool
 	cmd := &cobra.Command{
 		Use:   "release CONNECTION HANDLE",
 		Short: "Drop the claim of a holder that is gone",
@@ -39,7 +40,7 @@ the sandbox meanwhile.`,
 			if !held {
 				return a.printReleased(cmd, released{Handle: s.Handle})
 			}
-			if !yes {
+			if !approved {
 				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, p.uri, describeHolder(holder))); err != nil {
 					return err
 				}
@@ -50,7 +51,7 @@ the sandbox meanwhile.`,
 			return a.printReleased(cmd, released{s.Handle, holder})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	return cmd
 }
 
@@ -96,7 +97,7 @@ type released struct {
 
 func (a *app) printReleased(cmd *cobra.Command, r released) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), r)
+		return cli.WriteJSON(cmd.OutOrStdout(), r)
 	}
 	text := "%s is not held; there is nothing to release\n"
 	if r.Holder != "" {

@@ -15,11 +15,12 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 func (a *app) rm() *cobra.Command {
-	var yes, force bool
+	var approved, force bool
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "rm CONNECTION HANDLE...",
@@ -37,7 +38,7 @@ whose record cannot be read is asked to go, too, which its backend may refuse.`,
 			if err != nil {
 				return err
 			}
-			if !yes {
+			if !approved {
 				if err := confirm(cmd, a.question(p, doomed)); err != nil {
 					return err
 				}
@@ -57,7 +58,7 @@ whose record cannot be read is asked to go, too, which its backend may refuse.`,
 			return errors.Join(failures...)
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "also one that is held or protected, and ask for one that is unreadable")
 	cmd.Flags().DurationVar(&patience, "timeout", 2*time.Minute, "`TIME` to wait until all are gone")
 	return cmd
@@ -130,7 +131,7 @@ func (a *app) destroy(ctx context.Context, p place, ref sandbox.Ref, force bool)
 
 func (a *app) printRemoved(cmd *cobra.Command, handle string) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), map[string]string{"removed": handle})
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]string{"removed": handle})
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", handle)
 	return err

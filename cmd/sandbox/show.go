@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) show() *cobra.Command {
@@ -29,7 +31,7 @@ func (a *app) show() *cobra.Command {
 			}
 			v := a.view(s)
 			if a.output == "json" {
-				return printJSON(cmd.OutOrStdout(), v)
+				return cli.WriteJSON(cmd.OutOrStdout(), v)
 			}
 			return table(cmd.OutOrStdout(), a.describe(v))
 		},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -98,26 +99,13 @@ func cell(text string) string {
 	return text
 }
 
-// until says how far t is from now, in the two largest units.
+// until says how far t is from now.
 func until(t, now time.Time) string {
 	switch {
 	case t.IsZero():
 		return "-"
 	case t.Before(now):
-		return span(now.Sub(t)) + " ago"
+		return cli.Age(now.Sub(t)) + " ago"
 	}
-	return "in " + span(t.Sub(now))
-}
-
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day:
-		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
+	return "in " + cli.Age(t.Sub(now))
 }
