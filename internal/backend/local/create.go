@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -60,7 +61,15 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 
 	draft := &draft{st: st, name: rec.Handle + "-" + rec.Incarnation}
 	defer draft.discard(ctx)
-	err = h.call(ctx, write("stage"), func(ctx context.Context) error { return draft.fill(ctx, &rec) })
+	err = h.call(ctx, write("stage"), func(ctx context.Context) error {
+		if err := st.lendUser(ctx, &rec); err != nil {
+			return err
+		}
+		if err := h.checkRoom(ctx, st, rec); err != nil {
+			return err
+		}
+		return draft.fill(ctx, rec)
+	})
 	if err == nil {
 		err = h.call(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
 	}
@@ -113,16 +122,34 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 	return rec, err
 }
 
-// fill makes the whole directory of the sandbox.
-func (d *draft) fill(ctx context.Context, rec *record) error {
-	if os.Geteuid() == 0 {
-		uid, err := d.st.takeUID(ctx)
-		if err != nil {
-			return err
-		}
-		rec.UID, rec.GID = uid, uid
+// lendUser gives the sandbox a host user of its own, where root can.
+func (st *state) lendUser(ctx context.Context, rec *record) error {
+	if os.Geteuid() != 0 {
+		return nil
 	}
-	data, err := encode(*rec)
+	uid, err := st.takeUID(ctx)
+	rec.UID, rec.GID = uid, uid
+	return err
+}
+
+// checkRoom asks the engine whether a command can run in the sandbox at all.
+func (h *host) checkRoom(ctx context.Context, st *state, rec record) error {
+	e, err := h.isolation(ctx)
+	if err != nil {
+		return err
+	}
+	// The sandbox's own directory is not there yet: the one above stands for it.
+	room, err := st.room(rec, filepath.Join(h.dir, sandboxesDir))
+	if err != nil {
+		return err
+	}
+	room.Argv = []string{"true"}
+	return classified(e.Check(room))
+}
+
+// fill makes the whole directory of the sandbox.
+func (d *draft) fill(ctx context.Context, rec record) error {
+	data, err := encode(rec)
 	if err != nil {
 		return err
 	}

@@ -83,27 +83,16 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, err
 	}
 	defer running.Close()
-	root, err := st.imageRoot(rec.Image)
+	room, err := st.room(rec, filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir))
 	if err != nil {
 		return backend.Result{}, err
 	}
 
 	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
 	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
-	process, err := e.Start(engine.Spec{
-		Argv:    cmd.Argv,
-		Dir:     commandDir(rec.Workdir, cmd.Dir),
-		Env:     merged(rec.Env, cmd.Env),
-		Root:    root,
-		Work:    filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir),
-		Workdir: rec.Workdir,
-		Network: rec.OpenNetwork,
-		HostUID: rec.UID,
-		HostGID: rec.GID,
-		Stdin:   cmd.Stdin,
-		Stdout:  stdout,
-		Stderr:  stderr,
-	})
+	room.Argv, room.Dir, room.Env = cmd.Argv, commandDir(rec.Workdir, cmd.Dir), merged(rec.Env, cmd.Env)
+	room.Stdin, room.Stdout, room.Stderr = cmd.Stdin, stdout, stderr
+	process, err := e.Start(room)
 	if err != nil {
 		return backend.Result{}, classified(err)
 	}
@@ -119,6 +108,21 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 	result.Stdout, result.StdoutTruncated = stdout.kept()
 	result.Stderr, result.StderrTruncated = stderr.kept()
 	return result, nil
+}
+
+// room is where the commands of a sandbox run, with its files in the directory
+// work.
+func (st *state) room(rec record, work string) (engine.Spec, error) {
+	root, err := st.imageRoot(rec.Image)
+	return engine.Spec{
+		Env:     rec.Env,
+		Root:    root,
+		Work:    work,
+		Workdir: rec.Workdir,
+		Network: rec.OpenNetwork,
+		HostUID: rec.UID,
+		HostGID: rec.GID,
+	}, err
 }
 
 // enter takes part in the sandbox: until the file it returns is closed, nobody

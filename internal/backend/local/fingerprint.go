@@ -14,12 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-)
 
-// replacedDirs are made anew for every command, so that what an image has there
-// does not matter.
-var replacedDirs = []string{"dev", "proc", "run", "sys", "tmp"}
+	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
+)
 
 // fingerprint identifies the content of the directory dir by what a listing
 // shows: the path, type, permissions, size, modification time and link target
@@ -35,7 +32,7 @@ func fingerprint(ctx context.Context, dir string) (string, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains(replacedDirs, name) {
+		if d.IsDir() && engine.Replaces("/"+name) {
 			return fs.SkipDir
 		}
 		info, err := d.Info()

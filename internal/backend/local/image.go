@@ -48,14 +48,34 @@ func isImage(image string) bool {
 	return image == hostImage || unpackedPattern.MatchString(image) || filepath.IsAbs(image) && !strings.ContainsRune(image, 0)
 }
 
-// checkImage reports what cannot be an image, without looking at the disk.
-func checkImage(image string) error {
+// checkImage says what cannot be an image, without looking at the disk.
+func (h *host) checkImage(image string) error {
 	if image == "" || isImage(image) {
-		return nil
+		dir, _ := splitPinned(image)
+		return h.checkRoot(dir)
 	}
 	return fmt.Errorf("%q is not %q, the absolute path of a root file system directory, or the reference of a sandbox_image; "+
 		"images of a registry cannot be used here: export one as a tarball", image, hostImage)
 }
+
+// checkRoot says which directory cannot be a root file system: it would lay open
+// what is not an image's, or commands could change it.
+func (h *host) checkRoot(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return nil
+	}
+	sandboxes := filepath.Join(h.dir, sandboxesDir)
+	switch dir = filepath.Clean(dir); {
+	case dir == "/":
+		return fmt.Errorf("\"/\" is this host's own root; %q shows its programs and nothing else", hostImage)
+	case within(dir, sandboxes), within(sandboxes, dir):
+		return fmt.Errorf("%q holds the sandboxes of this connection or is in one of them: name a directory that is only an image", dir)
+	}
+	return nil
+}
+
+// within reports whether the path dir is outer or below it.
+func within(outer, dir string) bool { return strings.HasPrefix(dir+"/", outer+"/") }
 
 // imageRoot returns the root file system of an image; empty: the host's.
 func (st *state) imageRoot(image string) (string, error) {
