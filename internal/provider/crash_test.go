@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,10 +17,10 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// killedAtEveryStep makes one run with the given command, and for each kind of
-// call that it makes two more: one in which the provider is killed before the
-// call takes effect, one in which it is killed after. Each time, ready sets the
-// stage and again runs again what was killed.
+// killedAtEveryStep makes one run with the given command, and for each call
+// that it makes two more: one in which the provider is killed before the call
+// takes effect, one in which it is killed after. Each time, ready sets the stage
+// and again runs again what was killed.
 func (ws *workspace) killedAtEveryStep(command string, ready, again func(step string)) {
 	ws.t.Helper()
 	ready("")
@@ -29,10 +28,13 @@ func (ws *workspace) killedAtEveryStep(command string, ready, again func(step st
 	ws.must(command, "-auto-approve")
 	verbs := ws.traced()
 	again("")
-	slices.Sort(verbs)
-	for _, verb := range slices.Compact(verbs) {
-		for _, step := range []string{verb, verb + "+"} {
+	times := make(map[string]int)
+	for _, verb := range verbs {
+		times[verb]++
+		call := fmt.Sprintf("%s:%d", verb, times[verb])
+		for _, step := range []string{call, call + "+"} {
 			ready(step)
+			ws.traced()
 			if out, code := ws.terraform([]string{killAtVariable + "=" + step}, command, "-auto-approve"); code == 0 {
 				ws.t.Fatalf("killed at %s, but Terraform was content:\n%s", step, out)
 			}
@@ -51,7 +53,7 @@ func TestProviderKilledAtEveryStepOfACreateEndsCleanWhenRunAgain(t *testing.T) {
 		ws.quiet()
 		ws.must("destroy", "-auto-approve")
 		for _, left := range w.sandboxes() {
-			if step != "create+" {
+			if !strings.HasPrefix(step, "create:") || !strings.HasSuffix(step, "+") {
 				t.Errorf("killed at %s, which made nothing, but %s is left", step, left.Handle)
 			}
 			if _, err := airflow.ParseExpiry(left.Tags[airflow.TagExpiresAt]); err != nil ||

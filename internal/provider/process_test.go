@@ -30,7 +30,7 @@ const binary = "terraform-provider-sandbox"
 
 // What a provider process is told by its environment.
 const (
-	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB or VERB+: SIGKILL before or after the effect of that call
+	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB:N or VERB:N+: SIGKILL before or after the effect of the Nth such call
 	hangAtVariable = "SANDBOX_TEST_HANG_AT" // VERB: that call takes effect, traces "hangs", and answers when its context ends
 	traceVariable  = "SANDBOX_TEST_TRACE"   // a file to which every call's verb is appended
 	idleVariable   = "SANDBOX_TEST_IDLE"    // set: reading an instance does nothing
@@ -57,14 +57,18 @@ func interceptProcess() func(context.Context, backend.Call, func(context.Context
 	killAt, hangAt := os.Getenv(killAtVariable), os.Getenv(hangAtVariable)
 	return func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
 		trace(call.Verb)
-		if killAt == call.Verb {
+		step := ""
+		if strings.HasPrefix(killAt, call.Verb+":") {
+			step = fmt.Sprintf("%s:%d", call.Verb, tracedTimes(call.Verb))
+		}
+		if killAt != "" && killAt == step {
 			kill()
 		}
 		err := attempt(ctx)
-		switch call.Verb {
-		case strings.TrimSuffix(killAt, "+"):
+		if killAt == step+"+" {
 			kill()
-		case hangAt:
+		}
+		if hangAt == call.Verb {
 			trace("hangs")
 			<-ctx.Done()
 			return ctx.Err()
@@ -89,6 +93,17 @@ func trace(verb string) {
 	}
 	defer file.Close()
 	fmt.Fprintln(file, verb)
+}
+
+// tracedTimes returns how often verb is in the trace of all the processes of a run.
+func tracedTimes(verb string) (times int) {
+	traced, _ := os.ReadFile(os.Getenv(traceVariable))
+	for _, line := range strings.Fields(string(traced)) {
+		if line == verb {
+			times++
+		}
+	}
+	return times
 }
 
 // workspace is a directory with a configuration, for the terraform command.
