@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
@@ -43,15 +44,15 @@ by the connections of a configuration file (--config, or $JANITOR_CONFIG).
 
 Exit status: 0 clean; 1 a bug; 2 partial: something was not looked at to the end,
 failed, or needs a person; 3 a breaker refused; 4 configuration, usage or state;
-5 nothing could be read; 75 another run holds the state; 130 and 143 stopped by
-SIGINT and SIGTERM, with everything saved.`
+5 nothing could be read; 6 no such sandbox; 75 another run holds the state; 130
+and 143 stopped by SIGINT and SIGTERM, with everything saved.`
 
-// run is main without the process's end; it returns the exit status.
-func (a *app) run(args []string) (status int) {
+// execute is main without the process's end; it returns the exit status.
+func (a *app) execute(args []string) (status int) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			fmt.Fprintf(a.errs, "janitor: this is a bug, please report it: %v\n%s", bug, debug.Stack())
-			status = exitBug
+			status = cli.ExitBug
 		}
 	}()
 	root := a.root()
@@ -76,18 +77,20 @@ func (a *app) root() *cobra.Command {
 	flags.StringArrayVar(&a.connections, "connection", nil, "only the connection `NAME` of the configuration; may be repeated")
 	flags.StringVar(&a.mode, "mode", "", "report or enforce; the weaker of the `MODE`s of flag, file and rule wins")
 	flags.StringVar(&a.state, "state", "", "where suspects are remembered: file:///DIRECTORY or none (`URI`); else as configured, else the user's state directory")
-	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of the report: table or json")
+	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of output and errors: table or json")
 	flags.StringVar(&a.logLevel, "log-level", "info", "`LEVEL` of the log on standard error: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
-	root.AddCommand(a.plan(), a.sweep(), a.daemon(), a.explain(), a.retry(), a.config(), a.version())
+	root.AddCommand(a.plan(), a.sweep(), a.run(), a.explain(), a.retry(), a.config())
+	cli.AddVersion(root, version, func() bool { return a.output == "json" })
 	return root
 }
 
 // prepare checks the flags that every command has, and opens the log: text for
 // a person at a terminal, JSON for whoever collects it.
 func (a *app) prepare() error {
-	if a.output != "table" && a.output != "json" {
-		return usage("--output is table or json, not %q", a.output)
+	if wrong := a.output; wrong != "table" && wrong != "json" {
+		a.output = "table"
+		return usage("--output is table or json, not %q", wrong)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
@@ -23,7 +24,7 @@ func (a *app) configuration() (config.Config, error) {
 			return c, usage("read the configuration: %w", err)
 		}
 		if c, err = config.Load(a.configFile, data, connect.Parse); err != nil {
-			return c, exit{exitUsage, err}
+			return c, exit{cli.ExitUsage, err}
 		}
 	}
 	if a.mode != "" {
@@ -111,23 +112,29 @@ func quoteIfNeeded(s string) string {
 	return report.Quote(s)
 }
 
-// subject splits CONNECTION#HANDLE, where CONNECTION is a name or a URI.
-func subject(argument string) (connection, handle string, err error) {
-	connection, handle, ok := strings.Cut(argument, "#")
-	if !ok || connection == "" || handle == "" {
-		return "", "", usage("want CONNECTION#HANDLE, such as 'local:#sb-1', not %q", argument)
+// subject is CONNECTION HANDLE, or CONNECTION#HANDLE as reports have it, where
+// CONNECTION is a name or a URI.
+func subject(arguments []string) (connection, handle string, err error) {
+	switch len(arguments) {
+	case 1:
+		connection, handle, _ = strings.Cut(arguments[0], "#")
+	case 2:
+		connection, handle = arguments[0], arguments[1]
+	}
+	if connection == "" || handle == "" {
+		return "", "", usage("want CONNECTION HANDLE, such as local: sb-1, or CONNECTION#HANDLE, not %q", arguments)
 	}
 	return connection, handle, nil
 }
 
 // siteOf opens the one connection of a subject.
-func (a *app) siteOf(argument string) (s *site, name, handle string, err error) {
-	connection, handle, err := subject(argument)
+func (a *app) siteOf(arguments []string) (s *site, name, handle string, err error) {
+	connection, handle, err := subject(arguments)
 	if err != nil {
 		return nil, "", "", err
 	}
 	if len(a.connections) > 0 {
-		return nil, "", "", usage("--connection does not go with CONNECTION#HANDLE")
+		return nil, "", "", usage("--connection does not go with CONNECTION HANDLE")
 	}
 	if strings.Contains(connection, ":") {
 		s, err = a.site(nil, []string{connection})

@@ -4,15 +4,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/store"
@@ -63,7 +62,7 @@ goes and the exit status is 3; plan prints a token for exactly that set, which
 			return a.conclude(ctx, r)
 		},
 	}
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	cmd.Flags().StringVar(&accept, "accept", "", "pass the share breaker for the set with this `TOKEN`, which plan prints")
 	return cmd
 }
@@ -130,28 +129,9 @@ func (a *app) ask(ctx context.Context, r report.Report) error {
 	if err := a.write(r); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errs, "\nReclaim %d? Files in them are lost. Only \"yes\" is a yes: ", r.Summary.Reclaim)
-	answer, err := a.readLine(ctx)
-	if err != nil {
-		return err
+	err := cli.Confirm(ctx, a.in, a.errs, fmt.Sprintf("\nReclaim %d? Files in them are lost.", r.Summary.Reclaim))
+	if errors.Is(err, cli.ErrDeclined) {
+		return exit{cli.ExitFailed, err}
 	}
-	if answer != "yes" {
-		return exit{int(janitor.ExitPartial), errors.New("not approved; nothing was changed")}
-	}
-	return nil
-}
-
-// readLine reads one line of the terminal, or nothing when a signal comes first.
-func (a *app) readLine(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(a.in).ReadString('\n')
-		line <- strings.TrimSpace(text)
-	}()
-	select {
-	case text := <-line:
-		return text, nil
-	case <-ctx.Done():
-		return "", stoppedBy(ctx)
-	}
+	return err
 }

@@ -39,10 +39,13 @@ type Failure struct {
 	Next       string `json:"next,omitempty"` // what to do about it
 }
 
-// Print writes the failure to standard error: as text, or as {"error": {...}}.
+// Print writes the failure to standard error: as text, or as {"error": {...}} in
+// one line, for a log may stand there, too.
 func (f Failure) Print(w io.Writer, program string, asJSON bool) {
 	if asJSON {
-		_ = WriteJSON(w, map[string]Failure{"error": f}) // nobody is left to tell
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(map[string]Failure{"error": f}) // nobody is left to tell
 		return
 	}
 	fmt.Fprintf(w, "%s: %s\n", program, f.Message)

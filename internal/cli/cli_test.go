@@ -90,7 +90,7 @@ func TestFailureIsTextForAPersonAndJSONForAProgram(t *testing.T) {
 	f := cli.Failure{Message: "list <it>", Class: "failed", Next: "try again"}
 	for asJSON, want := range map[bool]string{
 		false: "janitor: list <it>\n  next: try again\n",
-		true:  "{\n  \"error\": {\n    \"message\": \"list <it>\",\n    \"class\": \"failed\",\n    \"next\": \"try again\"\n  }\n}\n",
+		true:  "{\"error\":{\"message\":\"list <it>\",\"class\":\"failed\",\"next\":\"try again\"}}\n",
 	} {
 		var out bytes.Buffer
 		f.Print(&out, "janitor", asJSON)

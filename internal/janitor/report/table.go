@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -209,7 +210,7 @@ func (r Report) sentence() string {
 		text += " The outcomes could not be saved (" + r.Unsaved + "); the next run looks again."
 	}
 	if s.OldestLeakSeconds > 0 {
-		text += " Oldest leak " + age(time.Duration(s.OldestLeakSeconds*float64(time.Second))) + "."
+		text += " Oldest leak " + cli.Age(time.Duration(s.OldestLeakSeconds*float64(time.Second))) + "."
 	}
 	return text + " exit " + strconv.Itoa(int(r.Exit))
 }
