@@ -40,14 +40,14 @@ the target when the copy fails.`,
 			if source.inside() == target.inside() {
 				return usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
 			}
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
 			if source.inside() {
-				return a.copyOut(cmd, p, source, target.path, limit)
+				return a.copyOut(cmd, conn, source, target.path, limit)
 			}
-			return a.copyIn(cmd, p, source.path, target, limit)
+			return a.copyIn(cmd, conn, source.path, target, limit)
 		},
 	}
 	cmd.Flags().Int64Var(&limit, "max-bytes", defaultMaxBytes, "`BYTES` that the file may have at most")
@@ -75,14 +75,14 @@ type copied struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-func (a *app) copyOut(cmd *cobra.Command, p place, source end, target string, limit int64) error {
-	s, err := p.find(cmd.Context(), source.handle)
+func (a *app) copyOut(cmd *cobra.Command, conn connection, source end, target string, limit int64) error {
+	s, err := conn.find(cmd.Context(), source.handle)
 	if err != nil {
 		return err
 	}
 	read := func(w io.Writer) (int64, error) {
-		n, err := p.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
-		return n, p.at(s.Handle, err)
+		n, err := conn.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
+		return n, conn.at(s.Handle, err)
 	}
 	if target == "-" {
 		_, err := read(cmd.OutOrStdout())
@@ -116,8 +116,8 @@ func replaceFile(target string, write func(io.Writer) (int64, error)) (n int64, 
 	return n, os.Rename(f.Name(), target)
 }
 
-func (a *app) copyIn(cmd *cobra.Command, p place, source string, target end, limit int64) error {
-	s, err := p.find(cmd.Context(), target.handle)
+func (a *app) copyIn(cmd *cobra.Command, conn connection, source string, target end, limit int64) error {
+	s, err := conn.find(cmd.Context(), target.handle)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (a *app) copyIn(cmd *cobra.Command, p place, source string, target end, lim
 		}
 	}
 	counted := &bounded{ctx: cmd.Context(), from: from, limit: limit}
-	if err := p.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
-		return p.at(s.Handle, err)
+	if err := conn.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
+		return conn.at(s.Handle, err)
 	}
 	return a.printCopied(cmd, copied{s.Handle, source, target.path, counted.read})
 }

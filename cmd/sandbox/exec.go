@@ -46,23 +46,23 @@ run or its end is not known.`,
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
 			}
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
-			result, err := p.Exec(cmd.Context(), s.Ref, command)
+			result, err := conn.Exec(cmd.Context(), s.Ref, command)
 			if err != nil {
-				return p.at(s.Handle, err)
+				return conn.at(s.Handle, err)
 			}
 			if err := a.printResult(cmd, result); err != nil {
 				return err
 			}
 			if err := ended(result); err != nil {
-				return p.refuse("run a command in sandbox", s.Handle, err)
+				return conn.refuse("run a command in sandbox", s.Handle, err)
 			}
 			return nil
 		},

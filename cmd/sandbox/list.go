@@ -17,13 +17,13 @@ func (a *app) list() *cobra.Command {
 		Short: "List every sandbox of the place",
 		Args:  arguments("CONNECTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			listing := listing{Connection: p.uri, Complete: true, Sandboxes: []view{}}
+			listing := listing{Connection: conn.uri, Complete: true, Sandboxes: []view{}}
 			var broken error
-			for s, err := range p.List(cmd.Context()) {
+			for s, err := range conn.List(cmd.Context()) {
 				if err != nil {
 					listing.Complete, broken = false, fmt.Errorf("the list is incomplete: %w", err)
 					break
@@ -33,7 +33,7 @@ func (a *app) list() *cobra.Command {
 			if err := a.printListing(cmd, listing); err != nil {
 				return err
 			}
-			return p.at("", broken)
+			return conn.at("", broken)
 		},
 	}
 }

@@ -25,27 +25,27 @@ from under it. Nothing else changes, and nothing at all when somebody else took
 the sandbox meanwhile.`,
 		Args: arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
 			if !s.TagsKnown || s.Problem != "" {
-				return p.refuse("release sandbox", s.Handle, fmt.Errorf("its holder cannot be read%s", because(s.Problem)))
+				return conn.refuse("release sandbox", s.Handle, fmt.Errorf("its holder cannot be read%s", because(s.Problem)))
 			}
 			holder, held := s.Tags[airflow.TagHolder]
 			if !held {
 				return a.printReleased(cmd, released{Handle: s.Handle})
 			}
 			if !approved {
-				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, p.uri, describeHolder(holder))); err != nil {
+				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, conn.uri, describeHolder(holder))); err != nil {
 					return err
 				}
 			}
-			if err := dropClaim(cmd, p, s.Ref, holder); err != nil {
+			if err := dropClaim(cmd, conn, s.Ref, holder); err != nil {
 				return err
 			}
 			return a.printReleased(cmd, released{s.Handle, holder})
@@ -56,17 +56,17 @@ the sandbox meanwhile.`,
 }
 
 // dropClaim takes holder's claim off, unless the fresh read shows another's.
-func dropClaim(cmd *cobra.Command, p place, ref sandbox.Ref, holder string) error {
+func dropClaim(cmd *cobra.Command, conn connection, ref sandbox.Ref, holder string) error {
 	var now string
-	err := backend.EditTags(cmd.Context(), p, ref, func(tags sandbox.Tags) {
+	err := backend.EditTags(cmd.Context(), conn, ref, func(tags sandbox.Tags) {
 		now = airflow.Holder(tags)
 		airflow.Release(tags, holder)
 	})
 	if err == nil && now != holder && now != "" {
 		err := fmt.Errorf("%w: it was held by %s, and now it is held by %s", backend.ErrConflict, cell(holder), cell(now))
-		return p.refuse("release sandbox", ref.Handle, err)
+		return conn.refuse("release sandbox", ref.Handle, err)
 	}
-	return p.at(ref.Handle, err)
+	return conn.at(ref.Handle, err)
 }
 
 // describeHolder spells out which task a holder is.

@@ -21,11 +21,11 @@ func (a *app) show() *cobra.Command {
 		Short: "Show all that is known of one sandbox",
 		Args:  arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
