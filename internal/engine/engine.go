@@ -51,8 +51,8 @@ type Spec struct {
 	// Empty: the host's own /usr and what belongs to it.
 	Root string
 	// Work is the host directory that Workdir shows: the only place the command
-	// can write to that outlasts it. HostUID must be able to reach it. Empty:
-	// Workdir is a tmpfs that vanishes with the command.
+	// can write to that outlasts it. What HostUID may do in it is for the
+	// caller to arrange. Empty: Workdir is a tmpfs that vanishes with the command.
 	Work string
 	// Workdir is where Work appears: an absolute path inside that is not part
 	// of the system and holds no colon. With Root it may be in a directory of

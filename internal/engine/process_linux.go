@@ -68,7 +68,7 @@ func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, err
 		_ = status.Close()
 		return nil, explainStart(err)
 	}
-	err = onStarter(func() error {
+	err = l.begin(func() error {
 		if err := l.seal(); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (l *launch) addEntry(entry os.DirEntry, from, to, workdir string) error {
 		l.add("--perms", "0755", "--dir", to)
 		return l.addTree(from, to, workdir)
 	case mode.IsDir(), mode.IsRegular():
-		l.add("--ro-bind", from, to)
+		l.add("--ro-bind", l.source(from), to)
 	case mode&os.ModeSymlink != 0:
 		target, err := os.Readlink(from)
 		if err != nil {

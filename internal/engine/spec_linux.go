@@ -62,6 +62,9 @@ func (s Spec) checkRoot() error {
 	if err := checkDirectory("root", s.Root); err != nil {
 		return err
 	}
+	if info, err := os.Stat(s.Root); os.Geteuid() == 0 && (err != nil || info.Mode()&0o001 == 0) {
+		return cmp.Or(err, fmt.Errorf("root directory %q is closed to the unprivileged user that commands run as: chmod o+rx it", s.Root))
+	}
 	if shows, err := holds(s.Root, cmp.Or(s.Work, "/")); err != nil || shows {
 		return cmp.Or(err, fmt.Errorf("root directory %q is that of the host, or holds the work directory", s.Root))
 	}

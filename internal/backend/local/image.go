@@ -105,9 +105,6 @@ func (st *state) checkUsable(ctx context.Context, image string) error {
 	if err != nil || root == "" {
 		return err
 	}
-	if err := checkReachable(root); err != nil {
-		return err
-	}
 	dir, want := splitPinned(image)
 	if want == "" {
 		return nil
@@ -158,9 +155,6 @@ func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", backend.ErrInvalid, err)
 	case info.IsDir():
-		if err := checkReachable(from); err != nil {
-			return "", err
-		}
 		pin, err := fingerprint(ctx, from)
 		return from + "@" + pin, err
 	case info.Mode().IsRegular():

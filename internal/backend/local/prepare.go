@@ -71,7 +71,7 @@ func prepare(dir string) error {
 		}
 		made.Close()
 	}
-	return errors.Join(d.Sync(), checkReachable(dir))
+	return d.Sync()
 }
 
 func makeDir(dir string) error {
@@ -121,24 +121,6 @@ func checkEmpty(d folder) error {
 	for _, name := range names {
 		if name != "lost+found" && name != instanceFile && !strings.HasPrefix(name, draftPrefix) {
 			return fmt.Errorf("%w: %s is not a state directory and holds %q; name an empty or a new directory", backend.ErrInvalid, d.Name(), name)
-		}
-	}
-	return nil
-}
-
-// checkReachable makes sure that the users of sandboxes can reach dir.
-func checkReachable(dir string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	for at := dir; at != "/"; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("%w: the unprivileged users that commands run as cannot reach %s: chmod o+x %s, or name another directory",
-				backend.ErrInvalid, dir, at)
 		}
 	}
 	return nil
