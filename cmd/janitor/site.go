@@ -5,13 +5,13 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/store"
+	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
 
 // site is a configuration with everything it names, ready for runs.
@@ -61,32 +61,13 @@ func (a *app) openStore(s *site) error {
 		s.options.Store = janitor.NewMemory()
 		return nil
 	case "":
-		if directory, err = defaultStateDirectory(); err != nil {
-			return err
+		if directory, err = statedir.Default("janitor"); err != nil {
+			return usage("keep the state: %w; set --state file:///DIRECTORY", err)
 		}
 	}
 	s.state = &store.File{Directory: directory, Clock: a.clock, Log: a.log}
 	s.options.Store = s.state
 	return nil
-}
-
-// productDir is our folder below the system's or the user's state directory.
-const productDir = "taskowned/janitor"
-
-// defaultStateDirectory is where state is kept unless something else is said: the
-// system's state for root, else the user's (XDG Base Directory Specification).
-func defaultStateDirectory() (string, error) {
-	if os.Geteuid() == 0 {
-		return filepath.Join("/var/lib", productDir), nil
-	}
-	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, productDir), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return "", usage("there is no home directory to keep the state in: set --state file:///DIRECTORY")
-	}
-	return filepath.Join(home, ".local/state", productDir), nil
 }
 
 // openConnections opens the selected connections. One that cannot be opened is

@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,10 +16,8 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
-
-// productDir is our folder below the system's or the user's state directory.
-const productDir = "taskowned/sandbox"
 
 // host is a state directory as a backend.
 type host struct {
@@ -48,8 +44,8 @@ func open(conn backend.Connection, _ backend.Credentials, caller *backend.Caller
 	dir := conn.Path
 	if dir == "" {
 		var err error
-		if dir, err = defaultDir(); err != nil {
-			return nil, err
+		if dir, err = statedir.Default("sandbox"); err != nil {
+			return nil, fmt.Errorf("%w: local: %w; write local:///absolute/dir", backend.ErrInvalid, err)
 		}
 	}
 	return newHost(dir, caller, clock.System()), nil
@@ -57,22 +53,6 @@ func open(conn backend.Connection, _ backend.Credentials, caller *backend.Caller
 
 func newHost(dir string, caller *backend.Caller, clk clock.Clock) *host {
 	return &host{dir: dir, caller: caller, clock: clk, newEngine: engine.New}
-}
-
-// defaultDir is where "local:" leads: the system's state for root, else the
-// user's (XDG Base Directory Specification; a relative variable counts as unset).
-func defaultDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return filepath.Join("/var/lib", productDir), nil
-	}
-	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, productDir), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return "", fmt.Errorf("%w: local: needs a home directory and HOME is not set to one; write local:///absolute/dir", backend.ErrInvalid)
-	}
-	return filepath.Join(home, ".local/state", productDir), nil
 }
 
 // Scope names the state directory.
