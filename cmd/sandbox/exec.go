@@ -30,13 +30,16 @@ output stream is kept, up to --max-output bytes, and printed when the command ha
 ended. The status is 124 when the time was up, and 125 when the command did not
 run or its end is not known.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.ArgsLenAtDash() != 2 || len(args) < 3 {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 || len(twoWords(args[:dash])) != 2 || len(args) == dash {
 				return usage("the arguments are CONNECTION HANDLE -- COMMAND [ARGUMENT...], with -- before the command")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			command.Argv = args[2:]
+			dash := cmd.ArgsLenAtDash()
+			where := twoWords(args[:dash])
+			command.Argv = args[dash:]
 			if command.Env, err = environment(env); err != nil {
 				return err
 			}
@@ -46,11 +49,11 @@ run or its end is not known.`,
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
 			}
-			conn, err := open(args[0])
+			conn, err := open(where[0])
 			if err != nil {
 				return err
 			}
-			s, err := conn.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), where[1])
 			if err != nil {
 				return err
 			}

@@ -30,6 +30,7 @@ that is held or protected is left alone, unless --force is given; with it one
 whose record cannot be read is asked to go, too, which its backend may refuse.`,
 		Args: arguments("CONNECTION", "HANDLE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = twoWords(args)
 			conn, err := open(args[0])
 			if err != nil {
 				return err

@@ -26,7 +26,8 @@ type app struct {
 const about = `Looks after the sandboxes of one place by hand.
 
 CONNECTION is a URI, such as local: or local:///absolute/dir. HANDLE is a
-sandbox's handle or the beginning of one, as long as no other begins so.
+sandbox's handle or the beginning of one, as long as no other begins so. For the
+two, CONNECTION#HANDLE, as in the janitor's reports, will do as well.
 
 Exit status: 0 done; 1 a bug; 2 failed; 4 wrong usage; 5 the place cannot be
 read; 6 no such sandbox; 130 and 143 stopped by SIGINT and SIGTERM. exec has the
@@ -91,11 +92,26 @@ type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// twoWords parts CONNECTION#HANDLE, where a command takes a handle.
+func twoWords(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	connection, handle, both := strings.Cut(args[0], "#")
+	if !both {
+		return args
+	}
+	return append([]string{connection, handle}, args[1:]...)
+}
+
 // arguments demands one argument for each of names; a last name that ends in
 // "..." takes one or more.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		more := strings.HasSuffix(names[len(names)-1], "...")
+		if len(names) > 1 && strings.HasPrefix(names[1], "HANDLE") {
+			args = twoWords(args)
+		}
 		if len(args) < len(names) || len(args) > len(names) && !more {
 			return usage("the arguments are %s; there are %d", strings.Join(names, " "), len(args))
 		}

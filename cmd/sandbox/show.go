@@ -21,6 +21,7 @@ func (a *app) show() *cobra.Command {
 		Short: "Show all that is known of one sandbox",
 		Args:  arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = twoWords(args)
 			conn, err := open(args[0])
 			if err != nil {
 				return err
