@@ -71,7 +71,7 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 		return draft.fill(ctx, rec)
 	})
 	if err == nil {
-		err = h.call(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
+		err = h.call(ctx, write("create"), func(context.Context) error { return draft.publish(rec.Handle) })
 	}
 	if err != nil {
 		return sandbox.Sandbox{}, err
@@ -175,7 +175,7 @@ func (d *draft) fill(ctx context.Context, rec record) error {
 }
 
 // publish is the moment at which the sandbox exists.
-func (d *draft) publish(ctx context.Context, handle string) error {
+func (d *draft) publish(handle string) error {
 	staging, err := d.st.folder.folder(stagingDir)
 	if err != nil {
 		return err

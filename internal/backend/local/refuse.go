@@ -75,11 +75,9 @@ func checkHostWorkdir(spec sandbox.Spec) error {
 		return nil
 	}
 	workdir := cmp.Or(spec.Workdir, engine.DefaultWorkdir)
-	if engine.CheckWorkdir(workdir, false) != nil { // with any image
-		return nil
-	}
-	if err := engine.CheckWorkdir(workdir, true); err != nil {
-		return fmt.Errorf("with the image %q, the %w", hostImage, err)
+	withAny, withHost := engine.CheckWorkdir(workdir, false), engine.CheckWorkdir(workdir, true)
+	if withAny == nil && withHost != nil {
+		return fmt.Errorf("with the image %q, the %w", hostImage, withHost)
 	}
 	return nil
 }
