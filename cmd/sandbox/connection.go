@@ -81,5 +81,8 @@ func (conn connection) find(ctx context.Context, given string) (sandbox.Sandbox,
 	for i, s := range found {
 		handles[i] = s.Handle
 	}
-	return sandbox.Sandbox{}, usage("%q on %s may be any of %s", given, conn.uri, strings.Join(handles, ", "))
+	return sandbox.Sandbox{}, usageError{
+		fmt.Errorf("%q on %s may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
+		"write more of the handle",
+	}
 }

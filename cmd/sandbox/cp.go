@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // defaultMaxBytes bounds one copied file: 100 MiB.
@@ -30,7 +32,7 @@ func (a *app) cp() *cobra.Command {
 		Long: `Copies one file. One of SOURCE and TARGET is HANDLE:PATH, the other a file of
 this host, or - for standard input or output. A file of this host whose name
 holds a colon is written with a slash before it, as in ./a:b. Nothing is left at
-the target when the copy fails.`,
+the target when the copy fails. The bytes are copied, and no permissions.`,
 		Args: arguments("CONNECTION", "SOURCE", "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
@@ -39,6 +41,11 @@ the target when the copy fails.`,
 			source, target := parseEnd(args[1]), parseEnd(args[2])
 			if source.inside() == target.inside() {
 				return usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
+			}
+			for _, end := range []end{source, target} {
+				if end.inside() && !path.IsAbs(end.path) {
+					return usage("the path inside a sandbox is absolute, as in %s:%s", end.handle, path.Join(sandbox.DefaultWorkdir, cmp.Or(end.path, "FILE")))
+				}
 			}
 			conn, err := open(args[0])
 			if err != nil {
@@ -129,7 +136,7 @@ func (a *app) copyIn(cmd *cobra.Command, conn connection, source string, target 
 		}
 		defer f.Close()
 		from = f
-		if target.path == "" || strings.HasSuffix(target.path, "/") {
+		if strings.HasSuffix(target.path, "/") {
 			target.path += filepath.Base(source)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -46,6 +47,9 @@ run or its end is not known.`,
 			if command.Timeout <= 0 || command.MaxOutput <= 0 {
 				return usage("--timeout and --max-output must be more than 0")
 			}
+			if command.Dir != "" && !path.IsAbs(command.Dir) {
+				return usage("--workdir is an absolute path inside, such as /tmp, not %q", command.Dir)
+			}
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
 			}
@@ -70,6 +74,9 @@ run or its end is not known.`,
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError{err, "write -- before the command: what follows it is the command's own"}
+	})
 	flags := cmd.Flags()
 	flags.DurationVar(&command.Timeout, "timeout", time.Minute, "`TIME` after which the command and all it started are ended")
 	flags.StringVarP(&command.Dir, "workdir", "w", "", "absolute `PATH` inside to start in (default: the sandbox's own)")

@@ -45,7 +45,9 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // classes say for each class of error how it is called, its exit status, and
-// what to do next. The first that matches counts.
+// what to do next, where that follows from the class alone: a conflict or an
+// owner that is wrong has many causes, and its own words say what to do. The
+// first that matches counts.
 var classes = []struct {
 	err    error
 	class  string
@@ -53,9 +55,9 @@ var classes = []struct {
 	next   string
 }{
 	{backend.ErrNotFound, "not_found", cli.ExitNotFound, "see what is there: sandbox list CONNECTION"},
-	{backend.ErrUnauthorized, "unauthorized", cli.ExitUnreachable, "check the credentials of CONNECTION"},
+	{backend.ErrUnauthorized, "unauthorized", cli.ExitUnreachable, ""},
 	{backend.ErrUnenforceable, "unenforceable", cli.ExitFailed, ""},
-	{backend.ErrConflict, "conflict", cli.ExitFailed, "somebody else changed it; look again: sandbox list CONNECTION"},
+	{backend.ErrConflict, "conflict", cli.ExitFailed, ""},
 	{backend.ErrUnknownOutcome, "unknown_outcome", cli.ExitFailed, "see what it came to: sandbox list CONNECTION"},
 	{backend.ErrUnavailable, "unavailable", cli.ExitUnreachable, ""},
 	{backend.ErrUnsupported, "unsupported", cli.ExitFailed, ""},
@@ -91,7 +93,9 @@ func asFailure(ctx context.Context, command *cobra.Command, err error) failure {
 		return f
 	case isUsage(err):
 		f.Class, f.status = "usage", cli.ExitUsage
-		f.Next = fmt.Sprintf("see: %s --help", command.CommandPath())
+		if f.Next = nextOf(err); f.Next == "" {
+			f.Next = fmt.Sprintf("see: %s --help", command.CommandPath())
+		}
 	}
 	if command.Name() == "exec" {
 		f.status = statusNotRun // any other is the command's own

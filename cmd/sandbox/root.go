@@ -82,15 +82,27 @@ func (a *app) root() *cobra.Command {
 func confirm(cmd *cobra.Command, question string) error {
 	err := cli.Confirm(cmd.Context(), os.Stdin, cmd.ErrOrStderr(), question)
 	if errors.Is(err, cli.ErrNoTerminal) {
-		return usageError{err}
+		return usageError{error: err}
 	}
 	return err
 }
 
 // usageError is a mistake on the command line.
-type usageError struct{ error }
+type usageError struct {
+	error
 
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+	next string // what to do about it; empty: see the help
+}
+
+func usage(format string, args ...any) error {
+	return usageError{error: fmt.Errorf(format, args...)}
+}
+
+func nextOf(err error) string {
+	var wrong usageError
+	errors.As(err, &wrong)
+	return wrong.next
+}
 
 // twoWords parts CONNECTION#HANDLE, where a command takes a handle.
 func twoWords(args []string) []string {
