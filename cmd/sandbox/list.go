@@ -56,8 +56,16 @@ func (a *app) printListing(cmd *cobra.Command, l listing) error {
 	rows := [][]string{{"HANDLE", "STATE", "OWNER", "HOLDER", "ENDS", "CREATED"}}
 	for _, v := range l.Sandboxes {
 		rows = append(rows, []string{
-			cell(v.Handle), v.word(), cell(v.Owner), cell(v.Holder), until(v.end(), now), until(v.CreatedAt, now),
+			cell(v.Handle), v.words(), cell(v.Owner), cell(v.Holder), until(v.end(), now), until(v.CreatedAt, now),
 		})
 	}
-	return table(cmd.OutOrStdout(), rows)
+	if err := table(cmd.OutOrStdout(), rows); err != nil {
+		return err
+	}
+	for _, v := range l.Sandboxes {
+		if v.Problem != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sandbox: the record of %s cannot be read: %s\n", cell(v.Handle), cell(v.Problem))
+		}
+	}
+	return nil
 }

@@ -55,7 +55,7 @@ func (a *app) describe(v view) [][]string {
 	row("handle", v.Handle)
 	row("incarnation", v.Incarnation)
 	row("name", v.Name)
-	row("state", v.word())
+	row("state", v.words())
 	row("state word", v.StateWord)
 	row("problem", v.Problem)
 	row("owner", v.Owner)
