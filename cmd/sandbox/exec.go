@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -98,11 +99,14 @@ func environment(pairs []string) (map[string]string, error) {
 	return env, nil
 }
 
-// execution is the JSON of exec. Bytes that are not UTF-8 become U+FFFD.
+// execution is the JSON of exec. Bytes that are not UTF-8 become U+FFFD in the
+// text, and then the whole stream stands in Base64 (RFC 4648), too.
 type execution struct {
 	ExitCode        int     `json:"exit_code"`
 	Stdout          string  `json:"stdout"`
 	Stderr          string  `json:"stderr"`
+	StdoutBase64    []byte  `json:"stdout_base64,omitempty"`
+	StderrBase64    []byte  `json:"stderr_base64,omitempty"`
 	StdoutTruncated bool    `json:"stdout_truncated"`
 	StderrTruncated bool    `json:"stderr_truncated"`
 	TimedOut        bool    `json:"timed_out"`
@@ -114,6 +118,7 @@ func (a *app) printResult(cmd *cobra.Command, r backend.Result) error {
 	if a.output == "json" {
 		return cli.WriteJSON(cmd.OutOrStdout(), execution{
 			ExitCode: r.ExitCode, Stdout: string(r.Stdout), Stderr: string(r.Stderr),
+			StdoutBase64: unlessText(r.Stdout), StderrBase64: unlessText(r.Stderr),
 			StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 			TimedOut: r.TimedOut, Terminated: r.Terminated, TimeoutSeconds: r.AppliedTimeout.Seconds(),
 		})
@@ -135,6 +140,14 @@ func (a *app) printResult(cmd *cobra.Command, r backend.Result) error {
 		}
 	}
 	return nil
+}
+
+// unlessText returns what JSON text cannot hold.
+func unlessText(stream []byte) []byte {
+	if utf8.Valid(stream) {
+		return nil
+	}
+	return stream
 }
 
 // ended turns the end of a command into the exit status of exec.
