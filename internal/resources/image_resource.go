@@ -31,7 +31,9 @@ var (
 func NewImageResource() resource.Resource { return &imageResource{} }
 
 // imageResource is an image, named by its content. Another content is built in
-// place, so that no sandbox dies for an image that then does not build.
+// place: the resource is never without an image. Terraform destroys what depends
+// on it before that, unless it is created before it is destroyed; hence the dry
+// run when planning.
 type imageResource struct{ configured }
 
 type imageModel struct {
@@ -50,9 +52,11 @@ func (r *imageResource) Metadata(_ context.Context, req resource.MetadataRequest
 // Schema describes a sandbox_image.
 func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image. A change is " +
-			"built in place, and only then do sandboxes follow to the new `reference`. What the connection cannot build is " +
-			"refused when planning. An image that is gone is planned anew.",
+		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image. What the " +
+			"connection cannot build is refused when planning; on `local:` the whole of `from` is read for that. A change is built " +
+			"in place, and sandboxes follow to the new `reference`. Terraform destroys them before the image is built: with " +
+			"`lifecycle { create_before_destroy = true }` in the `sandbox_instance` it is the other way round, and a build that " +
+			"fails after all costs no sandbox. An image that is gone is planned anew.",
 		Attributes: map[string]schema.Attribute{
 			"connection_uri": schema.StringAttribute{
 				MarkdownDescription: "Where the image is made, such as `local:`, or the `uri` of a `sandbox_connection`. " +
@@ -63,7 +67,8 @@ func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp
 			"from": schema.StringAttribute{
 				MarkdownDescription: "What the image is made of. On `local:` the absolute path of a root file system: a directory, " +
 					"whose changes the next plan sees, or a tarball, which is unpacked once. Another tarball behind the same path " +
-					"is taken in by `terraform apply -replace=ADDRESS`.",
+					"is taken in by `terraform apply -replace=ADDRESS`. What another resource makes is taken from an output of that " +
+					"resource, so that it is looked for only once it is there.",
 				Required:   true,
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
@@ -97,7 +102,11 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	var plan, state imageModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	conn := r.refuse(plan, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || req.State.Raw.IsNull() {
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.State.Raw.IsNull() {
+		dryRunBuild(ctx, conn, plan, &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -111,6 +120,7 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	reference := state.Reference
 	if elsewhere || !plan.sameContent(state) {
 		reference = types.StringUnknown()
+		dryRunBuild(ctx, conn, plan, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("reference"), reference)...)
 }
