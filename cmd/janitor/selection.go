@@ -13,6 +13,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
+	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
 
 // configuration is what is in force: the defaults, the file, and the flags.
@@ -42,6 +43,13 @@ func (a *app) configuration() (config.Config, error) {
 	}
 	if _, err := config.StateDirectory(c.State); err != nil {
 		return c, usage("--state: %w", err)
+	}
+	if c.State == "" {
+		directory, err := statedir.Default("janitor")
+		if err != nil {
+			return c, usage("keep the state: %w; set --state file:///DIRECTORY", err)
+		}
+		c.State = config.StateOf(directory)
 	}
 	return c, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/store"
-	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
 
 // site is a configuration with everything it names, ready for runs.
@@ -56,14 +55,9 @@ func (a *app) openStore(s *site) error {
 	if err != nil {
 		return err
 	}
-	switch s.config.State {
-	case config.NoState:
+	if s.config.State == config.NoState {
 		s.options.Store = janitor.NewMemory()
 		return nil
-	case "":
-		if directory, err = statedir.Default("janitor"); err != nil {
-			return usage("keep the state: %w; set --state file:///DIRECTORY", err)
-		}
 	}
 	s.state = &store.File{Directory: directory, Clock: a.clock, Log: a.log}
 	s.options.Store = s.state
