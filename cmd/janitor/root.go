@@ -59,7 +59,11 @@ func (a *app) execute(args []string) (status int) {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
-	return a.status(root.ExecuteContext(context.Background()))
+	err := root.ExecuteContext(context.Background())
+	if cli.AsksForJSON(args) {
+		a.output = "json" // also when a mistake stood before it
+	}
+	return a.status(err)
 }
 
 func (a *app) root() *cobra.Command {

@@ -49,7 +49,7 @@ func (a *app) run(ctx context.Context, root *cobra.Command, args []string) (stat
 	}
 	f := asFailure(ctx, command, err)
 	if f.Message != "" {
-		f.Print(command.ErrOrStderr(), root.Name(), a.output == "json")
+		f.Print(command.ErrOrStderr(), root.Name(), a.output == "json" || cli.AsksForJSON(args))
 	}
 	return f.status
 }

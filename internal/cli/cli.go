@@ -54,6 +54,22 @@ func (f Failure) Print(w io.Writer, program string, asJSON bool) {
 	}
 }
 
+// AsksForJSON reports whether args say -o json, for an error that came before
+// all of them were read.
+func AsksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-o=json", "-ojson", "--output=json":
+			return true
+		case "-o", "--output":
+			return i+1 < len(args) && args[i+1] == "json"
+		}
+	}
+	return false
+}
+
 var units = []struct {
 	size time.Duration
 	name string

@@ -100,6 +100,24 @@ func TestFailureIsTextForAPersonAndJSONForAProgram(t *testing.T) {
 	}
 }
 
+func TestAMistakeBeforeTheFormatIsWrittenInItToo(t *testing.T) {
+	for args, want := range map[string]bool{
+		"list --nonsense -o json":       true,
+		"--nonsense --output json list": true,
+		"--nonsense --output=json":      true,
+		"--nonsense -ojson":             true,
+		"--nonsense -o=json":            true,
+		"list --nonsense":               false,
+		"list --nonsense -o":            false,
+		"list --nonsense -o table":      false,
+		"exec x y --no -- cmd -o json":  false,
+	} {
+		if got := cli.AsksForJSON(strings.Fields(args)); got != want {
+			t.Errorf("%s: %t, want %t", args, got, want)
+		}
+	}
+}
+
 func TestCommandAndFlagSayTheSameVersion(t *testing.T) {
 	run := func(asJSON bool, args ...string) string {
 		var out bytes.Buffer
