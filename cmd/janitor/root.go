@@ -74,7 +74,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", os.Getenv("JANITOR_CONFIG"), "configuration `FILE`; without it, name places by URI")
@@ -82,16 +82,19 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.mode, "mode", "", "report or enforce; the weaker of the `MODE`s of flag, file and rule wins")
 	flags.StringVar(&a.state, "state", "", "where suspects are remembered: file:///DIRECTORY or none (`URI`); else as configured, else the user's state directory")
 	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of output and errors: table or json")
-	flags.StringVar(&a.logLevel, "log-level", "info", "`LEVEL` of the log on standard error: debug, info, warn or error")
+	flags.StringVar(&a.logLevel, logLevelFlag, "info", "`LEVEL` of the log on standard error: debug, info, warn or error; on a terminal warn, but of run")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	root.AddCommand(a.plan(), a.sweep(), a.run(), a.explain(), a.retry(), a.config())
 	cli.AddVersion(root, version, func() bool { return a.output == "json" })
 	return root
 }
 
+const logLevelFlag = "log-level"
+
 // prepare checks the flags that every command has, and opens the log: text for
-// a person at a terminal, JSON for whoever collects it.
-func (a *app) prepare() error {
+// a person at a terminal, JSON for whoever collects it. A person gets a report,
+// which tells what the log's lines of info would.
+func (a *app) prepare(cmd *cobra.Command) error {
 	if wrong := a.output; wrong != "table" && wrong != "json" {
 		a.output = "table"
 		return usage("--output is table or json, not %q", wrong)
@@ -100,11 +103,23 @@ func (a *app) prepare() error {
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		return usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
-	if term.IsTerminal(int(a.errs.Fd())) {
+	atTerminal := term.IsTerminal(int(a.errs.Fd()))
+	if atTerminal && cmd.Name() != "run" && !cmd.Flags().Changed(logLevelFlag) {
+		level = slog.LevelWarn
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}
+	if atTerminal {
 		a.log = slog.New(slog.NewTextHandler(a.errs, options))
 	} else {
 		a.log = slog.New(slog.NewJSONHandler(a.errs, options))
 	}
 	return nil
+}
+
+// withUnit writes a duration with its unit, which slog's JSON leaves out.
+func withUnit(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Value.Kind() == slog.KindDuration {
+		attr.Value = slog.StringValue(attr.Value.Duration().String())
+	}
+	return attr
 }

@@ -36,7 +36,7 @@ func (a *app) obey(signals <-chan os.Signal, stop context.CancelCauseFunc, end f
 		switch now := a.clock.Now(); {
 		case first.IsZero():
 			first = now
-			a.log.Info("stopping; a second signal stops at once", "signal", number.String())
+			a.log.Warn("stopping; a second signal stops at once", "signal", number.String())
 			stop(cli.Stopped{Signal: number})
 		case now.Sub(first) >= sameStop:
 			a.log.Warn("stopped at once", "signal", number.String())
