@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -37,9 +38,10 @@ and saves; the second stops at once. Whatever stops it, the next run finds what
 was asked for and takes it from there. While another run holds the state, it
 exits 75 and touches nothing.
 
-When too large a share would go on proofs without a date of their own, nothing
-goes and the exit status is 3; plan prints a token for exactly that set, which
---accept lets pass once.`,
+When too large a share of eight or more would go on proofs without a date of
+their own, nothing goes and the exit status is 3; plan prints a token for exactly
+that set, which --accept lets pass once. A token of another set lets nothing pass,
+and that is said.`,
 		Example: `  janitor sweep local: --mode enforce
   janitor sweep --config janitor.yaml --connection lab --auto-approve`,
 		RunE: func(cmd *cobra.Command, uris []string) error {
@@ -59,12 +61,35 @@ goes and the exit status is 3; plan prints a token for exactly that set, which
 			if err != nil {
 				return unusableState(ctx, err)
 			}
+			if why := unmatched(accept, r.Result); why != "" {
+				a.log.Warn(why)
+			}
 			return a.conclude(ctx, r)
 		},
 	}
 	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	cmd.Flags().StringVar(&accept, "accept", "", "pass the share breaker for the set with this `TOKEN`, which plan prints")
 	return cmd
+}
+
+// unmatched says why --accept let nothing pass: the token names no set of today.
+func unmatched(token string, result janitor.Result) string {
+	if token == "" || result.Busy != nil {
+		return ""
+	}
+	var present []string
+	for _, c := range result.Connections {
+		if c.Token == token {
+			return ""
+		}
+		if c.Token != "" {
+			present = append(present, c.Token+" ("+c.Name+")")
+		}
+	}
+	if len(present) == 0 {
+		return "--accept " + token + " names no set: there is none to accept"
+	}
+	return "--accept " + token + " names no set that is there now; present: " + strings.Join(present, ", ")
 }
 
 // each changes the policy of every selected connection.
