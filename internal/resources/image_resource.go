@@ -234,7 +234,7 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	attempt := fmt.Sprintf("Image %s on %s cannot be read", reference, conn.Location())
 	identity, err := conn.Witness(ctx, remembered.Identity)
 	if err != nil {
-		addError(&resp.Diagnostics, attempt, err)
+		addError(&resp.Diagnostics, attempt, forGood(err))
 		return
 	}
 	there, err := builder.HasImage(ctx, reference)
@@ -279,15 +279,17 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		return
 	}
 	reference := state.Reference.ValueString()
-	_, err := conn.Witness(ctx, remembered.Identity)
-	if err == nil {
-		err = builder.DeleteImage(ctx, reference)
+	attempt := fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location())
+	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
+		addError(&resp.Diagnostics, attempt, forGood(err))
+		return
 	}
+	err := builder.DeleteImage(ctx, reference)
 	if errors.Is(err, backend.ErrConflict) {
 		err = fmt.Errorf("%w\n\nA sandbox still uses the image. Destroy it first, or set delete_on_destroy = false and apply, "+
 			"so that the image is only forgotten", err)
 	}
 	if err != nil {
-		addError(&resp.Diagnostics, fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location()), err)
+		addError(&resp.Diagnostics, attempt, err)
 	}
 }

@@ -43,7 +43,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := conn.Witness(bounded, remembered.Identity); err != nil {
-		addError(&resp.Diagnostics, attempt, err)
+		addError(&resp.Diagnostics, attempt, forGood(err))
 		return
 	}
 	err = destroy(bounded, conn.Backend, ref)
@@ -79,13 +79,8 @@ func (r *instanceResource) leaveMark(ctx context.Context, b backend.Backend, ref
 			tags[sandbox.TagTeardownAt] = at
 		}
 	})
-	switch {
-	case errors.Is(err, backend.ErrNotFound):
+	if errors.Is(err, backend.ErrNotFound) {
 		return nil
-	case err != nil:
-		return fmt.Errorf("%w\n\nIt stays in the state. It could not be marked for teardown either (%v), so the janitor "+
-			"takes it only after its expiry. Run the same command again", failure, err)
 	}
-	return fmt.Errorf("%w\n\nIt stays in the state and is marked for teardown (%s). Run the same command again, "+
-		"or leave it to the janitor", failure, sandbox.TagTeardownAt)
+	return unfinished(failure, err)
 }
