@@ -43,7 +43,8 @@ type ConnectionResult struct {
 	Counts   Counts            `json:"counts"`
 	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended; oldest first
 	Refused  []string          `json:"refused,omitempty"`
-	Token    string            `json:"token,omitempty"` // passes the share breaker once, see verdict.Plan
+	Emptied  bool              `json:"emptied,omitempty"` // refused because nothing is listed any more, see verdict.Plan
+	Token    string            `json:"token,omitempty"`   // passes the share breaker once, see verdict.Plan
 	Actions  []Action          `json:"actions,omitempty"`
 	OverCap  int               `json:"over_cap"` // condemned, and left to the next run because this one may do no more
 	// OldestLeak is since when the oldest thing that is dead beyond its grace,

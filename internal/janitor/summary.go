@@ -98,6 +98,7 @@ func (p *place) result() ConnectionResult {
 		Look:    p.look,
 		Counts:  p.counts,
 		Refused: p.plan.Refused,
+		Emptied: p.plan.Emptied,
 		Token:   p.plan.Token,
 		Actions: p.actions,
 		OverCap: p.overCap,

@@ -112,6 +112,7 @@ type Verdict struct {
 type Plan struct {
 	Verdicts []Verdict // of every subject, oldest proof first, ties by key
 	Refused  []string  // breakers that tripped: nothing is touched here
+	Emptied  bool      // one of them is that nothing is listed any more, which a second look believes
 	Token    string    // names exactly the set that the share breaker counts; empty: it counts nothing
 }
 

@@ -229,3 +229,19 @@ func TestHandleCannotSmuggleACommandIntoTheOneToCopy(t *testing.T) {
 		t.Errorf("%s, want %s", command, want)
 	}
 }
+
+func TestAnEmptiedPlaceIsSaidToBeSoAndNeedsNobody(t *testing.T) {
+	r := planned()
+	c := &r.Connections[1]
+	c.Counts, c.Emptied = janitor.Counts{}, true
+	c.Refused = []string{"nothing is listed where 3 stood at the last complete look; a second look will believe it"}
+	r.Connections = r.Connections[1:2]
+	golden(t, "emptied.txt", table(t, r))
+	if made := report.New(r, "janitor"); made.Summary.Emptied != 1 || len(made.NeedsYou) != 0 {
+		t.Errorf("emptied %d, needs %v", made.Summary.Emptied, made.NeedsYou)
+	}
+	c.Refused = append(c.Refused, "the clock is wrong")
+	if made := report.New(r, "janitor"); made.Summary.Emptied != 0 || len(made.NeedsYou) != 2 {
+		t.Errorf("with another refusal: emptied %d, needs %v", made.Summary.Emptied, made.NeedsYou)
+	}
+}
