@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 
@@ -20,15 +19,10 @@ import (
 var version = "dev" // set by the release build
 
 func main() {
-	debug := flag.Bool("debug", false, "serve for a debugger and print how to attach Terraform")
-	flag.Parse()
-	if err := serve(*debug); err != nil {
+	err := providerserver.Serve(context.Background(), provider.New(version, clock.System(), connect.Options{}),
+		providerserver.ServeOpts{Address: "registry.example/" + provider.Address, ProtocolVersion: 6})
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "terraform-provider-sandbox:", err)
 		os.Exit(1)
 	}
-}
-
-func serve(debug bool) error {
-	return providerserver.Serve(context.Background(), provider.New(version, clock.System(), connect.Options{}),
-		providerserver.ServeOpts{Address: "registry.example/" + provider.Address, Debug: debug, ProtocolVersion: 6})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
 )
@@ -47,5 +48,5 @@ func unusableState(ctx context.Context, err error) error {
 	if stop := stoppedBy(ctx); stop != nil {
 		return stop
 	}
-	return exit{exitUsage, err}
+	return exit{cli.ExitUsage, err}
 }

@@ -5,6 +5,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) config() *cobra.Command {
@@ -13,7 +15,7 @@ func (a *app) config() *cobra.Command {
 		Short: "Check the configuration and print what is in force",
 		Long: `Reads the configuration, checks it to the last key, and prints what is in force
 with the given flags, defaults included, as YAML that --config reads to the same
-effect. Secrets are in no configuration. No connection is opened.
+effect, or as JSON. Secrets are in no configuration. No connection is opened.
 
 The file, with every key and its default:
 
@@ -33,6 +35,9 @@ The file, with every key and its default:
 			c, err := a.configuration()
 			if err != nil {
 				return err
+			}
+			if a.output == "json" {
+				return cli.WriteJSON(a.out, c)
 			}
 			text, err := c.YAML()
 			if err != nil {

@@ -7,18 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 )
 
-// The exit statuses besides those of janitor.Exit.
-const (
-	exitBug     = 1
-	exitUsage   = 4
-	exitChanges = 10 // plan --detailed-exitcode: there is something to reclaim
-	exitSignal  = 128
-)
+// exitChanges is what plan --detailed-exitcode adds to the statuses of
+// janitor.Exit and package cli: there is something to reclaim.
+const exitChanges = 10
 
 // exit is an error that carries the process's status. Its text, if any, is all
 // that is left to say.
@@ -37,34 +33,39 @@ func (e exit) Error() string {
 func (e exit) Unwrap() error { return e.err }
 
 // usage is a mistake of whoever called us: a flag, the configuration, the state.
-func usage(format string, args ...any) error { return exit{exitUsage, fmt.Errorf(format, args...)} }
+func usage(format string, args ...any) error { return exit{cli.ExitUsage, fmt.Errorf(format, args...)} }
 
-// stopped is why a context ended: a signal came.
-type stopped struct{ signal syscall.Signal }
-
-func (s stopped) Error() string { return "stopped by " + s.signal.String() }
+// classes are the words for exit statuses in an error that is JSON.
+var classes = map[int]string{
+	cli.ExitBug:           "bug",
+	cli.ExitFailed:        "failed",
+	cli.ExitUsage:         "usage",
+	cli.ExitUnreachable:   "unreachable",
+	cli.ExitNotFound:      "not_found",
+	int(janitor.ExitBusy): "busy",
+}
 
 // status says on standard error what went wrong, and returns the exit status.
 func (a *app) status(err error) int {
 	if err == nil {
 		return 0
 	}
-	status := exitBug
+	status := cli.ExitBug
 	var known exit
-	var signal stopped
+	var signal cli.Stopped
 	switch {
 	case errors.As(err, &signal):
-		return exitSignal + int(signal.signal)
+		return signal.ExitStatus()
 	case errors.As(err, &known):
 		status = known.status
 	case errors.Is(err, janitor.ErrBusy):
 		status = int(janitor.ExitBusy)
 	case strings.HasPrefix(err.Error(), "unknown command "):
 		// cobra has no error type for it.
-		status = exitUsage
+		status = cli.ExitUsage
 	}
 	if !errors.As(err, &known) || known.err != nil {
-		fmt.Fprintf(a.errs, "janitor: %v\n", err)
+		cli.Failure{Message: err.Error(), Class: classes[status]}.Print(a.errs, "janitor", a.output == "json")
 	}
 	return status
 }

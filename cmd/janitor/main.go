@@ -16,5 +16,5 @@ var version = "dev" // set by the release build
 
 func main() {
 	a := &app{clock: clock.System(), in: os.Stdin, out: os.Stdout, errs: os.Stderr}
-	os.Exit(a.run(os.Args[1:]))
+	os.Exit(a.execute(os.Args[1:]))
 }

@@ -215,7 +215,7 @@ func TestPanicIsToldAsABugAndExitsOne(t *testing.T) {
 	}
 	a := &app{in: os.Stdin, out: errs, errs: errs} // no clock: the first to ask it fails
 	y := newYard(t, "")
-	if status := a.run([]string{"plan", "--config", y.config}); status != 1 {
+	if status := a.execute([]string{"plan", "--config", y.config}); status != 1 {
 		t.Errorf("exit status %d, want 1", status)
 	}
 	text, err := os.ReadFile(errs.Name())

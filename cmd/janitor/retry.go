@@ -8,21 +8,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 )
 
 func (a *app) retry() *cobra.Command {
 	return &cobra.Command{
-		Use:   "retry CONNECTION#HANDLE",
+		Use:   "retry CONNECTION HANDLE",
 		Short: "Let the next sweep try again what is quarantined",
 		Long: `After five attempts the janitor asks no more for something that will not go, and
 names it under NEEDS YOU. When its cause is settled, retry lets the next sweep
 ask again, from the first attempt. CONNECTION is a name of the configuration or a
-URI. Nothing is destroyed by retry itself.`,
-		Example: `  janitor retry --config janitor.yaml 'lab#sb-01jb2'`,
-		Args:    oneSubject,
+URI; CONNECTION#HANDLE, as in reports, will do as well. Nothing is destroyed by
+retry itself.`,
+		Example: `  janitor retry --config janitor.yaml lab sb-01jb2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, name, handle, err := a.siteOf(args[0])
+			s, name, handle, err := a.siteOf(args)
 			if err != nil {
 				return err
 			}
@@ -33,6 +34,9 @@ URI. Nothing is destroyed by retry itself.`,
 			defer done()
 			if err := janitor.Retry(ctx, s.options, name, handle); err != nil {
 				return unexplained(ctx, err)
+			}
+			if a.output == "json" {
+				return cli.WriteJSON(a.out, map[string]string{"connection": name, "handle": handle, "next": "the next sweep may ask for it again"})
 			}
 			_, err = fmt.Fprintf(a.out, "The next sweep may ask for %s#%s again.\n", name, handle)
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
@@ -43,22 +44,26 @@ by the connections of a configuration file (--config, or $JANITOR_CONFIG).
 
 Exit status: 0 clean; 1 a bug; 2 partial: something was not looked at to the end,
 failed, or needs a person; 3 a breaker refused; 4 configuration, usage or state;
-5 nothing could be read; 75 another run holds the state; 130 and 143 stopped by
-SIGINT and SIGTERM, with everything saved.`
+5 nothing could be read; 6 no such sandbox; 75 another run holds the state; 130
+and 143 stopped by SIGINT and SIGTERM, with everything saved.`
 
-// run is main without the process's end; it returns the exit status.
-func (a *app) run(args []string) (status int) {
+// execute is main without the process's end; it returns the exit status.
+func (a *app) execute(args []string) (status int) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			fmt.Fprintf(a.errs, "janitor: this is a bug, please report it: %v\n%s", bug, debug.Stack())
-			status = exitBug
+			status = cli.ExitBug
 		}
 	}()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
-	return a.status(root.ExecuteContext(context.Background()))
+	err := root.ExecuteContext(context.Background())
+	if cli.AsksForJSON(args) {
+		a.output = "json" // also when a mistake stood before it
+	}
+	return a.status(err)
 }
 
 func (a *app) root() *cobra.Command {
@@ -69,35 +74,52 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", os.Getenv("JANITOR_CONFIG"), "configuration `FILE`; without it, name places by URI")
 	flags.StringArrayVar(&a.connections, "connection", nil, "only the connection `NAME` of the configuration; may be repeated")
 	flags.StringVar(&a.mode, "mode", "", "report or enforce; the weaker of the `MODE`s of flag, file and rule wins")
 	flags.StringVar(&a.state, "state", "", "where suspects are remembered: file:///DIRECTORY or none (`URI`); else as configured, else the user's state directory")
-	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of the report: table or json")
-	flags.StringVar(&a.logLevel, "log-level", "info", "`LEVEL` of the log on standard error: debug, info, warn or error")
+	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of output and errors: table or json")
+	flags.StringVar(&a.logLevel, logLevelFlag, "info", "`LEVEL` of the log on standard error: debug, info, warn or error; on a terminal warn, but of run")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
-	root.AddCommand(a.plan(), a.sweep(), a.daemon(), a.explain(), a.retry(), a.config(), a.version())
+	root.AddCommand(a.plan(), a.sweep(), a.run(), a.explain(), a.retry(), a.config())
+	cli.AddVersion(root, version, func() bool { return a.output == "json" })
 	return root
 }
 
+const logLevelFlag = "log-level"
+
 // prepare checks the flags that every command has, and opens the log: text for
-// a person at a terminal, JSON for whoever collects it.
-func (a *app) prepare() error {
-	if a.output != "table" && a.output != "json" {
-		return usage("--output is table or json, not %q", a.output)
+// a person at a terminal, JSON for whoever collects it. A person gets a report,
+// which tells what the log's lines of info would.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if wrong := a.output; wrong != "table" && wrong != "json" {
+		a.output = "table"
+		return usage("--output is table or json, not %q", wrong)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		return usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
-	if term.IsTerminal(int(a.errs.Fd())) {
+	atTerminal := term.IsTerminal(int(a.errs.Fd()))
+	if atTerminal && cmd.Name() != "run" && !cmd.Flags().Changed(logLevelFlag) {
+		level = slog.LevelWarn
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}
+	if atTerminal {
 		a.log = slog.New(slog.NewTextHandler(a.errs, options))
 	} else {
 		a.log = slog.New(slog.NewJSONHandler(a.errs, options))
 	}
 	return nil
+}
+
+// withUnit writes a duration with its unit, which slog's JSON leaves out.
+func withUnit(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Value.Kind() == slog.KindDuration {
+		attr.Value = slog.StringValue(attr.Value.Duration().String())
+	}
+	return attr
 }

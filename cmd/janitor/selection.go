@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
+	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
 
 // configuration is what is in force: the defaults, the file, and the flags.
@@ -23,7 +25,7 @@ func (a *app) configuration() (config.Config, error) {
 			return c, usage("read the configuration: %w", err)
 		}
 		if c, err = config.Load(a.configFile, data, connect.Parse); err != nil {
-			return c, exit{exitUsage, err}
+			return c, exit{cli.ExitUsage, err}
 		}
 	}
 	if a.mode != "" {
@@ -41,6 +43,13 @@ func (a *app) configuration() (config.Config, error) {
 	}
 	if _, err := config.StateDirectory(c.State); err != nil {
 		return c, usage("--state: %w", err)
+	}
+	if c.State == "" {
+		directory, err := statedir.Default("janitor")
+		if err != nil {
+			return c, usage("keep the state: %w; set --state file:///DIRECTORY", err)
+		}
+		c.State = config.StateOf(directory)
 	}
 	return c, nil
 }
@@ -111,23 +120,29 @@ func quoteIfNeeded(s string) string {
 	return report.Quote(s)
 }
 
-// subject splits CONNECTION#HANDLE, where CONNECTION is a name or a URI.
-func subject(argument string) (connection, handle string, err error) {
-	connection, handle, ok := strings.Cut(argument, "#")
-	if !ok || connection == "" || handle == "" {
-		return "", "", usage("want CONNECTION#HANDLE, such as 'local:#sb-1', not %q", argument)
+// subject is CONNECTION HANDLE, or CONNECTION#HANDLE as reports have it, where
+// CONNECTION is a name or a URI.
+func subject(arguments []string) (connection, handle string, err error) {
+	switch len(arguments) {
+	case 1:
+		connection, handle, _ = strings.Cut(arguments[0], "#")
+	case 2:
+		connection, handle = arguments[0], arguments[1]
+	}
+	if connection == "" || handle == "" {
+		return "", "", usage("want CONNECTION HANDLE, such as local: sb-1, or CONNECTION#HANDLE, not %q", arguments)
 	}
 	return connection, handle, nil
 }
 
 // siteOf opens the one connection of a subject.
-func (a *app) siteOf(argument string) (s *site, name, handle string, err error) {
-	connection, handle, err := subject(argument)
+func (a *app) siteOf(arguments []string) (s *site, name, handle string, err error) {
+	connection, handle, err := subject(arguments)
 	if err != nil {
 		return nil, "", "", err
 	}
 	if len(a.connections) > 0 {
-		return nil, "", "", usage("--connection does not go with CONNECTION#HANDLE")
+		return nil, "", "", usage("--connection does not go with CONNECTION HANDLE")
 	}
 	if strings.Contains(connection, ":") {
 		s, err = a.site(nil, []string{connection})

@@ -5,11 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 // sameStop is how close together two signals are one wish: timeout(1) and
@@ -17,7 +18,7 @@ import (
 const sameStop = time.Second
 
 // stoppable returns a context that the first SIGTERM or SIGINT ends, with the
-// cause stopped: what is in flight is given time, and everything is saved. A
+// cause cli.Stopped: what is in flight is given time, and everything is saved. A
 // second one ends the process at once; what was asked for is found by the next
 // run.
 func (a *app) stoppable(parent context.Context) (context.Context, func()) {
@@ -35,19 +36,18 @@ func (a *app) obey(signals <-chan os.Signal, stop context.CancelCauseFunc, end f
 		switch now := a.clock.Now(); {
 		case first.IsZero():
 			first = now
-			a.log.Info("stopping; a second signal stops at once", "signal", number.String())
-			stop(stopped{number})
+			a.log.Warn("stopping; a second signal stops at once", "signal", number.String())
+			stop(cli.Stopped{Signal: number})
 		case now.Sub(first) >= sameStop:
 			a.log.Warn("stopped at once", "signal", number.String())
-			end(exitSignal + int(number))
+			end(cli.Stopped{Signal: number}.ExitStatus())
 		}
 	}
 }
 
 // stoppedBy returns the error for a context that a signal ended, else nil.
 func stoppedBy(ctx context.Context) error {
-	var signal stopped
-	if errors.As(context.Cause(ctx), &signal) {
+	if signal, stopped := cli.StoppedBy(ctx); stopped {
 		return signal
 	}
 	return nil

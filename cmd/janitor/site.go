@@ -5,7 +5,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
@@ -56,37 +55,13 @@ func (a *app) openStore(s *site) error {
 	if err != nil {
 		return err
 	}
-	switch s.config.State {
-	case config.NoState:
+	if s.config.State == config.NoState {
 		s.options.Store = janitor.NewMemory()
 		return nil
-	case "":
-		if directory, err = defaultStateDirectory(); err != nil {
-			return err
-		}
 	}
 	s.state = &store.File{Directory: directory, Clock: a.clock, Log: a.log}
 	s.options.Store = s.state
 	return nil
-}
-
-// productDir is our folder below the system's or the user's state directory.
-const productDir = "taskowned/janitor"
-
-// defaultStateDirectory is where state is kept unless something else is said: the
-// system's state for root, else the user's (XDG Base Directory Specification).
-func defaultStateDirectory() (string, error) {
-	if os.Geteuid() == 0 {
-		return filepath.Join("/var/lib", productDir), nil
-	}
-	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, productDir), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return "", usage("there is no home directory to keep the state in: set --state file:///DIRECTORY")
-	}
-	return filepath.Join(home, ".local/state", productDir), nil
 }
 
 // openConnections opens the selected connections. One that cannot be opened is

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/report"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/store"
@@ -38,10 +38,11 @@ and saves; the second stops at once. Whatever stops it, the next run finds what
 was asked for and takes it from there. While another run holds the state, it
 exits 75 and touches nothing.
 
-When too large a share would go on proofs without a date of their own, nothing
-goes and the exit status is 3; plan prints a token for exactly that set, which
---accept lets pass once. So it is when another place answers than before, such
-as another account's.`,
+When too large a share of eight or more would go on proofs without a date of
+their own, nothing goes and the exit status is 3; plan prints a token for exactly
+that set, which --accept lets pass once. A token of another set lets nothing pass,
+and that is said. So it is when another place answers than before, such as
+another account's.`,
 		Example: `  janitor sweep local: --mode enforce
   janitor sweep --config janitor.yaml --connection lab --auto-approve`,
 		RunE: func(cmd *cobra.Command, uris []string) error {
@@ -61,12 +62,35 @@ as another account's.`,
 			if err != nil {
 				return unusableState(ctx, err)
 			}
+			if why := unmatched(accept, r.Result); why != "" {
+				a.log.Warn(why)
+			}
 			return a.conclude(ctx, r)
 		},
 	}
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	cmd.Flags().StringVar(&accept, "accept", "", "let pass once what a breaker refused under this `TOKEN`, which plan prints")
 	return cmd
+}
+
+// unmatched says why --accept let nothing pass: the token names no set of today.
+func unmatched(token string, result janitor.Result) string {
+	if token == "" || result.Busy != nil {
+		return ""
+	}
+	var present []string
+	for _, c := range result.Connections {
+		if c.Token == token {
+			return ""
+		}
+		if c.Token != "" {
+			present = append(present, c.Token+" ("+c.Name+")")
+		}
+	}
+	if len(present) == 0 {
+		return "--accept " + token + " names no set: there is none to accept"
+	}
+	return "--accept " + token + " names no set that is there now; present: " + strings.Join(present, ", ")
 }
 
 // each changes the policy of every selected connection.
@@ -131,28 +155,9 @@ func (a *app) ask(ctx context.Context, r report.Report) error {
 	if err := a.write(r); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errs, "\nReclaim %d? Files in them are lost. Only \"yes\" is a yes: ", r.Summary.Reclaim)
-	answer, err := a.readLine(ctx)
-	if err != nil {
-		return err
+	err := cli.Confirm(ctx, a.in, a.errs, fmt.Sprintf("\nReclaim %d? Files in them are lost.", r.Summary.Reclaim))
+	if errors.Is(err, cli.ErrDeclined) {
+		return exit{cli.ExitFailed, err}
 	}
-	if answer != "yes" {
-		return exit{int(janitor.ExitPartial), errors.New("not approved; nothing was changed")}
-	}
-	return nil
-}
-
-// readLine reads one line of the terminal, or nothing when a signal comes first.
-func (a *app) readLine(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(a.in).ReadString('\n')
-		line <- strings.TrimSpace(text)
-	}()
-	select {
-	case text := <-line:
-		return text, nil
-	case <-ctx.Done():
-		return "", stoppedBy(ctx)
-	}
+	return err
 }

@@ -134,12 +134,21 @@ func TestAutoApproveAsksNothingOnATerminalEither(t *testing.T) {
 func TestLogIsTextForAPersonAndJSONForACollector(t *testing.T) {
 	y := newYard(t, "")
 	y.expired(t, 2)
-	p := y.atTerminal(t, "sweep", "--auto-approve")
+	p := y.atTerminal(t, "sweep", "--auto-approve", "--log-level", "info")
 	if p.status(t); !strings.Contains(p.text.String(), "level=INFO") {
 		t.Errorf("on a terminal:\n%s", &p.text)
 	}
 	y.expired(t, 1)
 	if out, _ := y.run(t, "sweep", "--auto-approve"); !strings.Contains(out, `"level":"INFO"`) {
 		t.Errorf("elsewhere:\n%s", out)
+	}
+}
+
+func TestAPersonGetsTheReportWithoutTheLogOfEachStep(t *testing.T) {
+	y := newYard(t, "")
+	y.expired(t, 2)
+	p := y.atTerminal(t, "sweep", "--auto-approve")
+	if p.status(t); strings.Contains(p.text.String(), "level=") || !strings.Contains(p.text.String(), "2 reclaimed.") {
+		t.Errorf("on a terminal:\n%s", &p.text)
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -38,7 +40,7 @@ func dialogue(t *testing.T, answer string, meanwhile func(), args ...string) (pr
 	}
 	defer terminal.Close()
 	var screen strings.Builder
-	for !strings.HasSuffix(screen.String(), "[y/N] ") {
+	for !strings.HasSuffix(screen.String(), "is a yes: ") {
 		if _, err := io.CopyN(&screen, terminal, 1); err != nil {
 			t.Fatalf("no question came: %v; printed:\n%s", err, screen.String())
 		}
@@ -94,7 +96,7 @@ func nothing() {}
 
 func TestReleaseAsksAndReleasesOnYes(t *testing.T) {
 	s := newStage(t, airflow.TagHolder+"="+runA+"/load")
-	printed, status := dialogue(t, "y", nothing, "release", s.uri, s.ref.Handle)
+	printed, status := dialogue(t, "yes", nothing, "release", s.uri, s.ref.Handle)
 	if status != 0 || s.holder() != "" {
 		t.Errorf("status %d, holder %q:\n%s", status, s.holder(), printed)
 	}
@@ -105,11 +107,11 @@ func TestReleaseAsksAndReleasesOnYes(t *testing.T) {
 
 func TestAnythingButYesChangesNothing(t *testing.T) {
 	s := newStage(t, airflow.TagHolder+"="+runA+"/load")
-	for _, answer := range []string{"", "n", "yep"} {
-		if printed, status := dialogue(t, answer, nothing, "release", s.uri, s.ref.Handle); status != statusFailed || s.holder() == "" {
+	for _, answer := range []string{"", "n", "y", "yep"} {
+		if printed, status := dialogue(t, answer, nothing, "release", s.uri, s.ref.Handle); status != cli.ExitFailed || s.holder() == "" {
 			t.Errorf("release, %q: status %d, holder %q:\n%s", answer, status, s.holder(), printed)
 		}
-		if printed, status := dialogue(t, answer, nothing, "rm", "--force", s.uri, s.ref.Handle); status != statusFailed || s.holder() == "" {
+		if printed, status := dialogue(t, answer, nothing, "rm", "--force", s.uri, s.ref.Handle); status != cli.ExitFailed || s.holder() == "" {
 			t.Errorf("rm, %q: status %d:\n%s", answer, status, printed)
 		}
 	}
@@ -117,8 +119,8 @@ func TestAnythingButYesChangesNothing(t *testing.T) {
 
 func TestReleaseRefusesWhenTheHolderChangedMeanwhile(t *testing.T) {
 	s := newStage(t, airflow.TagHolder+"="+runA+"/load")
-	printed, status := dialogue(t, "y", s.tag(airflow.TagHolder+"="+runB+"/load"), "release", s.uri, s.ref.Handle)
-	if status != statusFailed || s.holder() != runB+"/load" {
+	printed, status := dialogue(t, "yes", s.tag(airflow.TagHolder+"="+runB+"/load"), "release", s.uri, s.ref.Handle)
+	if status != cli.ExitFailed || s.holder() != runB+"/load" {
 		t.Errorf("status %d, holder %q:\n%s", status, s.holder(), printed)
 	}
 	if !strings.Contains(printed, runA+"/load") || !strings.Contains(printed, runB+"/load") {
@@ -128,8 +130,8 @@ func TestReleaseRefusesWhenTheHolderChangedMeanwhile(t *testing.T) {
 
 func TestRmSparesWhatWasClaimedMeanwhile(t *testing.T) {
 	s := newStage(t)
-	printed, status := dialogue(t, "y", s.tag(airflow.TagHolder+"="+runB+"/load"), "rm", s.uri, s.ref.Handle)
-	if status != statusFailed || s.holder() != runB+"/load" {
+	printed, status := dialogue(t, "yes", s.tag(airflow.TagHolder+"="+runB+"/load"), "rm", s.uri, s.ref.Handle)
+	if status != cli.ExitFailed || s.holder() != runB+"/load" {
 		t.Errorf("status %d, holder %q:\n%s", status, s.holder(), printed)
 	}
 }
@@ -155,7 +157,7 @@ func TestNobodyIsAskedWithoutATerminal(t *testing.T) {
 	defer null.Close()
 	cmd.Stdin = null
 	printed, _ := cmd.CombinedOutput()
-	if status := cmd.ProcessState.ExitCode(); status != statusUsage || !strings.Contains(string(printed), "--yes") {
+	if status := cmd.ProcessState.ExitCode(); status != cli.ExitUsage || !strings.Contains(string(printed), "--auto-approve") {
 		t.Errorf("status %d:\n%s", status, printed)
 	}
 	if _, err := s.Get(t.Context(), s.ref); err != nil {
@@ -163,8 +165,17 @@ func TestNobodyIsAskedWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestInterruptIsStatus130(t *testing.T) {
-	s := newStage(t)
+func TestSignalIsStatus130Or143(t *testing.T) {
+	for signal, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		if status := newStage(t).interrupted(signal); status != want {
+			t.Errorf("%s: status %d, want %d", signal, status, want)
+		}
+	}
+}
+
+// interrupted sends signal to an exec in progress and returns its exit status.
+func (s stage) interrupted(signal os.Signal) int {
+	t := s.t
 	cmd := exec.Command("sandbox", "exec", s.uri, s.ref.Handle, "--", "sh", "-c", "echo begun > begun; sleep 60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -174,11 +185,9 @@ func TestInterruptIsStatus130(t *testing.T) {
 			break
 		}
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != statusInterrupted {
-		t.Errorf("status %d, want %d", status, statusInterrupted)
-	}
+	return cmd.ProcessState.ExitCode()
 }

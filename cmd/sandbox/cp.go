@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // defaultMaxBytes bounds one copied file: 100 MiB.
@@ -29,7 +32,7 @@ func (a *app) cp() *cobra.Command {
 		Long: `Copies one file. One of SOURCE and TARGET is HANDLE:PATH, the other a file of
 this host, or - for standard input or output. A file of this host whose name
 holds a colon is written with a slash before it, as in ./a:b. Nothing is left at
-the target when the copy fails.`,
+the target when the copy fails. The bytes are copied, and no permissions.`,
 		Args: arguments("CONNECTION", "SOURCE", "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
@@ -39,14 +42,19 @@ the target when the copy fails.`,
 			if source.inside() == target.inside() {
 				return usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
 			}
-			p, err := open(args[0])
+			for _, end := range []end{source, target} {
+				if end.inside() && !path.IsAbs(end.path) {
+					return usage("the path inside a sandbox is absolute, as in %s:%s", end.handle, path.Join(sandbox.DefaultWorkdir, cmp.Or(end.path, "FILE")))
+				}
+			}
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
 			if source.inside() {
-				return a.copyOut(cmd, p, source, target.path, limit)
+				return a.copyOut(cmd, conn, source, target.path, limit)
 			}
-			return a.copyIn(cmd, p, source.path, target, limit)
+			return a.copyIn(cmd, conn, source.path, target, limit)
 		},
 	}
 	cmd.Flags().Int64Var(&limit, "max-bytes", defaultMaxBytes, "`BYTES` that the file may have at most")
@@ -74,14 +82,14 @@ type copied struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-func (a *app) copyOut(cmd *cobra.Command, p place, source end, target string, limit int64) error {
-	s, err := p.find(cmd.Context(), source.handle)
+func (a *app) copyOut(cmd *cobra.Command, conn connection, source end, target string, limit int64) error {
+	s, err := conn.find(cmd.Context(), source.handle)
 	if err != nil {
 		return err
 	}
 	read := func(w io.Writer) (int64, error) {
-		n, err := p.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
-		return n, p.at(s.Handle, err)
+		n, err := conn.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
+		return n, conn.at(s.Handle, err)
 	}
 	if target == "-" {
 		_, err := read(cmd.OutOrStdout())
@@ -115,8 +123,8 @@ func replaceFile(target string, write func(io.Writer) (int64, error)) (n int64, 
 	return n, os.Rename(f.Name(), target)
 }
 
-func (a *app) copyIn(cmd *cobra.Command, p place, source string, target end, limit int64) error {
-	s, err := p.find(cmd.Context(), target.handle)
+func (a *app) copyIn(cmd *cobra.Command, conn connection, source string, target end, limit int64) error {
+	s, err := conn.find(cmd.Context(), target.handle)
 	if err != nil {
 		return err
 	}
@@ -128,13 +136,13 @@ func (a *app) copyIn(cmd *cobra.Command, p place, source string, target end, lim
 		}
 		defer f.Close()
 		from = f
-		if target.path == "" || strings.HasSuffix(target.path, "/") {
+		if strings.HasSuffix(target.path, "/") {
 			target.path += filepath.Base(source)
 		}
 	}
 	counted := &bounded{ctx: cmd.Context(), from: from, limit: limit}
-	if err := p.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
-		return p.at(s.Handle, err)
+	if err := conn.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
+		return conn.at(s.Handle, err)
 	}
 	return a.printCopied(cmd, copied{s.Handle, source, target.path, counted.read})
 }
@@ -159,7 +167,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 func (a *app) printCopied(cmd *cobra.Command, c copied) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), c)
+		return cli.WriteJSON(cmd.OutOrStdout(), c)
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "copied %d bytes to %s\n", c.Bytes, c.Target)
 	return err

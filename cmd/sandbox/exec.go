@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) exec() *cobra.Command {
@@ -29,43 +32,52 @@ output stream is kept, up to --max-output bytes, and printed when the command ha
 ended. The status is 124 when the time was up, and 125 when the command did not
 run or its end is not known.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.ArgsLenAtDash() != 2 || len(args) < 3 {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 || len(twoWords(args[:dash])) != 2 || len(args) == dash {
 				return usage("the arguments are CONNECTION HANDLE -- COMMAND [ARGUMENT...], with -- before the command")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			command.Argv = args[2:]
+			dash := cmd.ArgsLenAtDash()
+			where := twoWords(args[:dash])
+			command.Argv = args[dash:]
 			if command.Env, err = environment(env); err != nil {
 				return err
 			}
 			if command.Timeout <= 0 || command.MaxOutput <= 0 {
 				return usage("--timeout and --max-output must be more than 0")
 			}
+			if command.Dir != "" && !path.IsAbs(command.Dir) {
+				return usage("--workdir is an absolute path inside, such as /tmp, not %q", command.Dir)
+			}
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
 			}
-			p, err := open(args[0])
+			conn, err := open(where[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), where[1])
 			if err != nil {
 				return err
 			}
-			result, err := p.Exec(cmd.Context(), s.Ref, command)
+			result, err := conn.Exec(cmd.Context(), s.Ref, command)
 			if err != nil {
-				return p.at(s.Handle, err)
+				return conn.at(s.Handle, err)
 			}
 			if err := a.printResult(cmd, result); err != nil {
 				return err
 			}
 			if err := ended(result); err != nil {
-				return p.refuse("run a command in sandbox", s.Handle, err)
+				return conn.refuse("run a command in sandbox", s.Handle, err)
 			}
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError{err, "write -- before the command: what follows it is the command's own"}
+	})
 	flags := cmd.Flags()
 	flags.DurationVar(&command.Timeout, "timeout", time.Minute, "`TIME` after which the command and all it started are ended")
 	flags.StringVarP(&command.Dir, "workdir", "w", "", "absolute `PATH` inside to start in (default: the sandbox's own)")
@@ -87,11 +99,14 @@ func environment(pairs []string) (map[string]string, error) {
 	return env, nil
 }
 
-// execution is the JSON of exec. Bytes that are not UTF-8 become U+FFFD.
+// execution is the JSON of exec. Bytes that are not UTF-8 become U+FFFD in the
+// text, and then the whole stream stands in Base64 (RFC 4648), too.
 type execution struct {
 	ExitCode        int     `json:"exit_code"`
 	Stdout          string  `json:"stdout"`
 	Stderr          string  `json:"stderr"`
+	StdoutBase64    []byte  `json:"stdout_base64,omitempty"`
+	StderrBase64    []byte  `json:"stderr_base64,omitempty"`
 	StdoutTruncated bool    `json:"stdout_truncated"`
 	StderrTruncated bool    `json:"stderr_truncated"`
 	TimedOut        bool    `json:"timed_out"`
@@ -101,8 +116,9 @@ type execution struct {
 
 func (a *app) printResult(cmd *cobra.Command, r backend.Result) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), execution{
+		return cli.WriteJSON(cmd.OutOrStdout(), execution{
 			ExitCode: r.ExitCode, Stdout: string(r.Stdout), Stderr: string(r.Stderr),
+			StdoutBase64: unlessText(r.Stdout), StderrBase64: unlessText(r.Stderr),
 			StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 			TimedOut: r.TimedOut, Terminated: r.Terminated, TimeoutSeconds: r.AppliedTimeout.Seconds(),
 		})
@@ -124,6 +140,14 @@ func (a *app) printResult(cmd *cobra.Command, r backend.Result) error {
 		}
 	}
 	return nil
+}
+
+// unlessText returns what JSON text cannot hold.
+func unlessText(stream []byte) []byte {
+	if utf8.Valid(stream) {
+		return nil
+	}
+	return stream
 }
 
 // ended turns the end of a command into the exit status of exec.

@@ -5,34 +5,26 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
-// The exit statuses.
+// The exit statuses of exec besides its command's own and those of package cli,
+// as timeout(1) has them.
 const (
-	statusFailed      = 1
-	statusUsage       = 2
-	statusNotFound    = 3
-	statusTimedOut    = 124
-	statusNotRun      = 125
-	statusInterrupted = 130
+	statusTimedOut = 124
+	statusNotRun   = 125
 )
 
-// failure is an error on its way to a person, or to a program that reads JSON.
+// failure is a cli.Failure and its exit status.
 type failure struct {
-	Message    string `json:"message"`
-	Class      string `json:"class"`
-	Connection string `json:"connection,omitempty"`
-	Handle     string `json:"handle,omitempty"`
-	Next       string `json:"next,omitempty"` // what to do about it
+	cli.Failure
 
 	status int
 }
@@ -52,22 +44,25 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// classes say for each class of error how it is called, and what to do next.
-// The first that matches counts.
+// classes say for each class of error how it is called, its exit status, and
+// what to do next, where that follows from the class alone: a conflict or an
+// owner that is wrong has many causes, and its own words say what to do. The
+// first that matches counts.
 var classes = []struct {
-	err   error
-	class string
-	next  string
+	err    error
+	class  string
+	status int
+	next   string
 }{
-	{backend.ErrNotFound, "not_found", "see what is there: sandbox list CONNECTION"},
-	{backend.ErrUnauthorized, "unauthorized", "check the credentials of CONNECTION"},
-	{backend.ErrUnenforceable, "unenforceable", ""},
-	{backend.ErrConflict, "conflict", "somebody else changed it; look again: sandbox list CONNECTION"},
-	{backend.ErrUnknownOutcome, "unknown_outcome", "see what it came to: sandbox list CONNECTION"},
-	{backend.ErrUnavailable, "unavailable", ""},
-	{backend.ErrUnsupported, "unsupported", ""},
-	{backend.ErrTooLarge, "too_large", "raise --max-bytes"},
-	{backend.ErrInvalid, "invalid", ""},
+	{backend.ErrNotFound, "not_found", cli.ExitNotFound, "see what is there: sandbox list CONNECTION"},
+	{backend.ErrUnauthorized, "unauthorized", cli.ExitUnreachable, ""},
+	{backend.ErrUnenforceable, "unenforceable", cli.ExitFailed, ""},
+	{backend.ErrConflict, "conflict", cli.ExitFailed, ""},
+	{backend.ErrUnknownOutcome, "unknown_outcome", cli.ExitFailed, "see what it came to: sandbox list CONNECTION"},
+	{backend.ErrUnavailable, "unavailable", cli.ExitUnreachable, ""},
+	{backend.ErrUnsupported, "unsupported", cli.ExitFailed, ""},
+	{backend.ErrTooLarge, "too_large", cli.ExitFailed, "raise --max-bytes"},
+	{backend.ErrInvalid, "invalid", cli.ExitFailed, ""},
 }
 
 // asFailure says which kind of failure err is.
@@ -76,53 +71,34 @@ func asFailure(ctx context.Context, command *cobra.Command, err error) failure {
 	if errors.As(err, &ran) {
 		return failure{status: int(ran)}
 	}
-	f := failure{Message: err.Error(), Class: "failed", status: statusFailed}
+	f := failure{cli.Failure{Message: err.Error(), Class: "failed"}, cli.ExitFailed}
 	var where *located
 	if errors.As(err, &where) {
 		f.Connection, f.Handle = where.connection, where.handle
 	}
 	for _, c := range classes {
 		if errors.Is(err, c.err) {
-			f.Class, f.Next = c.class, strings.ReplaceAll(c.next, "CONNECTION", f.Connection)
+			f.Class, f.status, f.Next = c.class, c.status, strings.ReplaceAll(c.next, "CONNECTION", f.Connection)
 			break
 		}
 	}
 	var late timeUp
+	stopped, wasStopped := cli.StoppedBy(ctx)
 	switch {
-	case ctx.Err() != nil:
-		f.Class, f.Next, f.status = "interrupted", "", statusInterrupted
+	case wasStopped:
+		f.Class, f.Next, f.status = "stopped", "", stopped.ExitStatus()
 		return f
 	case errors.As(err, &late):
 		f.Class, f.status = "timed_out", statusTimedOut
 		return f
 	case isUsage(err):
-		f.Class, f.status = "usage", statusUsage
-		f.Next = fmt.Sprintf("see: %s --help", command.CommandPath())
-	case f.Class == "not_found":
-		f.status = statusNotFound
+		f.Class, f.status = "usage", cli.ExitUsage
+		if f.Next = nextOf(err); f.Next == "" {
+			f.Next = fmt.Sprintf("see: %s --help", command.CommandPath())
+		}
 	}
 	if command.Name() == "exec" {
 		f.status = statusNotRun // any other is the command's own
 	}
 	return f
-}
-
-func (f failure) print(w io.Writer, output string) {
-	switch {
-	case f.Message == "":
-	case output == "json":
-		_ = printJSON(w, map[string]failure{"error": f}) // nobody is left to tell
-	default:
-		fmt.Fprintf(w, "sandbox: %s\n", f.Message)
-		if f.Next != "" {
-			fmt.Fprintf(w, "  next: %s\n", f.Next)
-		}
-	}
-}
-
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) list() *cobra.Command {
@@ -15,13 +17,13 @@ func (a *app) list() *cobra.Command {
 		Short: "List every sandbox of the place",
 		Args:  arguments("CONNECTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			listing := listing{Connection: p.uri, Complete: true, Sandboxes: []view{}}
+			listing := listing{Connection: conn.uri, Complete: true, Sandboxes: []view{}}
 			var broken error
-			for s, err := range p.List(cmd.Context()) {
+			for s, err := range conn.List(cmd.Context()) {
 				if err != nil {
 					listing.Complete, broken = false, fmt.Errorf("the list is incomplete: %w", err)
 					break
@@ -31,7 +33,7 @@ func (a *app) list() *cobra.Command {
 			if err := a.printListing(cmd, listing); err != nil {
 				return err
 			}
-			return p.at("", broken)
+			return conn.at("", broken)
 		},
 	}
 }
@@ -45,7 +47,7 @@ type listing struct {
 
 func (a *app) printListing(cmd *cobra.Command, l listing) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), l)
+		return cli.WriteJSON(cmd.OutOrStdout(), l)
 	}
 	if len(l.Sandboxes) == 0 && !l.Complete {
 		return nil
@@ -54,8 +56,16 @@ func (a *app) printListing(cmd *cobra.Command, l listing) error {
 	rows := [][]string{{"HANDLE", "STATE", "OWNER", "HOLDER", "ENDS", "CREATED"}}
 	for _, v := range l.Sandboxes {
 		rows = append(rows, []string{
-			cell(v.Handle), v.word(), cell(v.Owner), cell(v.Holder), until(v.end(), now), until(v.CreatedAt, now),
+			cell(v.Handle), v.words(), cell(v.Owner), cell(v.Holder), until(v.end(), now), until(v.CreatedAt, now),
 		})
 	}
-	return table(cmd.OutOrStdout(), rows)
+	if err := table(cmd.OutOrStdout(), rows); err != nil {
+		return err
+	}
+	for _, v := range l.Sandboxes {
+		if v.Problem != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sandbox: the record of %s cannot be read: %s\n", cell(v.Handle), cell(v.Problem))
+		}
+	}
+	return nil
 }

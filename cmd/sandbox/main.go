@@ -9,9 +9,8 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
@@ -20,7 +19,7 @@ var version = "dev" // set by the release build
 func main() {
 	a := &app{clock: clock.System()}
 	root := a.root()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.UntilStopped(context.Background())
 	code := a.run(ctx, root, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -43,6 +44,7 @@ func TestScripts(t *testing.T) {
 			"create": scriptCreate,
 			"tag":    scriptTag,
 			"ruin":   scriptRuin,
+			"expire": scriptExpire,
 			"prefix": scriptPrefix,
 			"status": scriptStatus,
 		},
@@ -75,10 +77,25 @@ func scriptTag(ts *testscript.TestScript, _ bool, args []string) {
 
 // ruin HANDLE makes the record of a local sandbox unreadable.
 func scriptRuin(ts *testscript.TestScript, _ bool, args []string) {
-	record := filepath.Join(ts.Getenv("WORK"), "state", "sandboxes", args[0], "meta.json")
-	_, err := os.Stat(record)
+	_, err := os.Stat(recordOf(ts, args[0]))
 	ts.Check(err)
-	ts.Check(os.WriteFile(record, []byte("{"), 0o600))
+	ts.Check(os.WriteFile(recordOf(ts, args[0]), []byte("{"), 0o600))
+}
+
+// expire HANDLE puts the end of a local sandbox into the past.
+func scriptExpire(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(recordOf(ts, args[0]))
+	ts.Check(err)
+	var record map[string]any
+	ts.Check(json.Unmarshal(data, &record))
+	record["expires_at"] = "2020-01-01T00:00:00Z"
+	data, err = json.Marshal(record)
+	ts.Check(err)
+	ts.Check(os.WriteFile(recordOf(ts, args[0]), data, 0o600))
+}
+
+func recordOf(ts *testscript.TestScript, handle string) string {
+	return filepath.Join(ts.Getenv("WORK"), "state", "sandboxes", handle, "meta.json")
 }
 
 // prefix NAME HANDLE puts the first 20 characters of HANDLE into NAME_PREFIX.

@@ -10,11 +10,12 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 func (a *app) release() *cobra.Command {
-	var yes bool
+	var approved bool
 	cmd := &cobra.Command{
 		Use:   "release CONNECTION HANDLE",
 		Short: "Drop the claim of a holder that is gone",
@@ -24,49 +25,49 @@ from under it. Nothing else changes, and nothing at all when somebody else took
 the sandbox meanwhile.`,
 		Args: arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			args = twoWords(args)
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
 			if !s.TagsKnown || s.Problem != "" {
-				return p.refuse("release sandbox", s.Handle, fmt.Errorf("its holder cannot be read%s", because(s.Problem)))
+				return conn.refuse("release sandbox", s.Handle, fmt.Errorf("its holder cannot be read%s", because(s.Problem)))
 			}
 			holder, held := s.Tags[airflow.TagHolder]
 			if !held {
 				return a.printReleased(cmd, released{Handle: s.Handle})
 			}
-			if !yes {
-				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, p.uri, describeHolder(holder))); err != nil {
+			if !approved {
+				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, conn.uri, describeHolder(holder))); err != nil {
 					return err
 				}
 			}
-			if err := dropClaim(cmd, p, s.Ref, holder); err != nil {
+			if err := dropClaim(cmd, conn, s.Ref, holder); err != nil {
 				return err
 			}
 			return a.printReleased(cmd, released{s.Handle, holder})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&approved, cli.AutoApprove, false, "do not ask")
 	return cmd
 }
 
 // dropClaim takes holder's claim off, unless the fresh read shows another's.
-func dropClaim(cmd *cobra.Command, p place, ref sandbox.Ref, holder string) error {
+func dropClaim(cmd *cobra.Command, conn connection, ref sandbox.Ref, holder string) error {
 	var now string
-	err := backend.EditTags(cmd.Context(), p, ref, func(tags sandbox.Tags) {
-		if now = airflow.Holder(tags); now == holder {
-			delete(tags, airflow.TagHolder)
-		}
+	err := backend.EditTags(cmd.Context(), conn, ref, func(tags sandbox.Tags) {
+		now = airflow.Holder(tags)
+		airflow.Release(tags, holder)
 	})
 	if err == nil && now != holder && now != "" {
 		err := fmt.Errorf("%w: it was held by %s, and now it is held by %s", backend.ErrConflict, cell(holder), cell(now))
-		return p.refuse("release sandbox", ref.Handle, err)
+		return conn.refuse("release sandbox", ref.Handle, err)
 	}
-	return p.at(ref.Handle, err)
+	return conn.at(ref.Handle, err)
 }
 
 // describeHolder spells out which task a holder is.
@@ -97,7 +98,7 @@ type released struct {
 
 func (a *app) printReleased(cmd *cobra.Command, r released) error {
 	if a.output == "json" {
-		return printJSON(cmd.OutOrStdout(), r)
+		return cli.WriteJSON(cmd.OutOrStdout(), r)
 	}
 	text := "%s is not held; there is nothing to release\n"
 	if r.Holder != "" {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 func (a *app) show() *cobra.Command {
@@ -19,17 +21,18 @@ func (a *app) show() *cobra.Command {
 		Short: "Show all that is known of one sandbox",
 		Args:  arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := open(args[0])
+			args = twoWords(args)
+			conn, err := open(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := p.find(cmd.Context(), args[1])
+			s, err := conn.find(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
 			v := a.view(s)
 			if a.output == "json" {
-				return printJSON(cmd.OutOrStdout(), v)
+				return cli.WriteJSON(cmd.OutOrStdout(), v)
 			}
 			return table(cmd.OutOrStdout(), a.describe(v))
 		},
@@ -52,7 +55,7 @@ func (a *app) describe(v view) [][]string {
 	row("handle", v.Handle)
 	row("incarnation", v.Incarnation)
 	row("name", v.Name)
-	row("state", v.word())
+	row("state", v.words())
 	row("state word", v.StateWord)
 	row("problem", v.Problem)
 	row("owner", v.Owner)

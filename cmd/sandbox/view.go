@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -32,6 +33,7 @@ type view struct {
 	ExpiresAt   time.Time    `json:"expires_at,omitzero"`     // as the tag says
 	ServerEnds  time.Time    `json:"server_ends_at,omitzero"` // as the backend says
 	Protected   bool         `json:"protected"`
+	Expired     bool         `json:"expired"`            // past its end, and still there
 	Attached    *int         `json:"attached,omitempty"` // commands and sessions now
 	Workspaces  []string     `json:"workspaces,omitempty"`
 	Tags        sandbox.Tags `json:"tags"` // null: not known
@@ -55,18 +57,20 @@ func (a *app) view(s sandbox.Sandbox) view {
 		v.ExpiresAt = end
 	}
 	v.Protected, _ = sandbox.Protected(s.Tags, a.clock.Now())
+	v.Expired = s.State != sandbox.Ended && !v.end().IsZero() && !a.clock.Now().Before(v.end())
 	return v
 }
 
-// word is the state for people: an unreadable record has none.
-func (v view) word() string {
-	switch {
-	case v.Problem != "":
-		return "unreadable"
-	case v.Protected:
-		return v.State + ", protected"
+// words are the state, and what else counts, for people.
+func (v view) words() string {
+	words := v.State
+	if v.Expired {
+		words += ", expired"
 	}
-	return v.State
+	if v.Protected {
+		words += ", protected"
+	}
+	return words
 }
 
 // end is the moment after which the sandbox is of no use: tag or backend,
@@ -98,26 +102,13 @@ func cell(text string) string {
 	return text
 }
 
-// until says how far t is from now, in the two largest units.
+// until says how far t is from now.
 func until(t, now time.Time) string {
 	switch {
 	case t.IsZero():
 		return "-"
 	case t.Before(now):
-		return span(now.Sub(t)) + " ago"
+		return cli.Age(now.Sub(t)) + " ago"
 	}
-	return "in " + span(t.Sub(now))
-}
-
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day:
-		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
+	return "in " + cli.Age(t.Sub(now))
 }

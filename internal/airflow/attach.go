@@ -40,13 +40,12 @@ func Claim(tags sandbox.Tags, owner, holder string) (claimed sandbox.Tags, write
 	return claimed, true, nil
 }
 
-// Release returns the tags without holder's claim. There is nothing to write
-// when the claim is another's, or there is none.
-func Release(tags sandbox.Tags, holder string) (released sandbox.Tags, write bool) {
+// Release takes holder's claim off the tags, and reports whether there is
+// anything to write: not when the claim is another's, or there is none.
+func Release(tags sandbox.Tags, holder string) (write bool) {
 	if stamped, ok := tags[TagHolder]; !ok || stamped != holder {
-		return tags, false
+		return false
 	}
-	released = tags.Clone()
-	delete(released, TagHolder)
-	return released, true
+	delete(tags, TagHolder)
+	return true
 }

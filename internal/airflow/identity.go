@@ -48,15 +48,6 @@ func (t TaskInstance) Holder() string {
 // Airflow 3.3.2 applies to generated run ids too.
 var defaultRunID = regexp.MustCompile(`^[A-Za-z0-9_.~:+-]+$`)
 
-// DagRunOwner returns the owner of a Dag run, or what CheckDagID or CheckRunID
-// has against it.
-func DagRunOwner(dagID, runID string) (string, error) {
-	if err := errors.Join(CheckDagID(dagID), CheckRunID(runID)); err != nil {
-		return "", err
-	}
-	return DagRun{dagID, runID}.Owner(), nil
-}
-
 // CheckDagID refuses what Airflow does not take as a Dag id.
 func CheckDagID(id string) error {
 	if !isKey(id) {

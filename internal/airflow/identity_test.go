@@ -4,6 +4,7 @@
 package airflow
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -37,13 +38,14 @@ type identityTable struct {
 	} `json:"cases"`
 }
 
-func TestDagRunOwnerTakesWhatAirflowTakes(t *testing.T) {
+func TestAnOwnerIsMadeOfWhatAirflowTakes(t *testing.T) {
 	stricter := except(map[string]string{
 		"run_custom_trailing_newline": "Airflow's pattern lets one trailing newline pass",
 		"dag_trailing_newline":        "Airflow's pattern lets one trailing newline pass",
 	})
 	for _, row := range readTable[identityTable](t, "owner_holder.json").Cases {
-		owner, err := DagRunOwner(row.DagID, row.RunID)
+		owner := DagRun{row.DagID, row.RunID}.Owner()
+		err := errors.Join(CheckDagID(row.DagID), CheckRunID(row.RunID))
 		accepted := row.Accepted.DagID && row.Accepted.RunID && !stricter.covers(row.Name)
 		switch {
 		case accepted && (err != nil || owner != row.Owner):

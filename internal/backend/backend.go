@@ -26,7 +26,9 @@ type Backend interface {
 	// Refuse lists what this backend cannot enforce of a spec. It does no I/O,
 	// so that Terraform can refuse at plan time; Create enforces the same list.
 	Refuse(sandbox.Spec) []Refusal
-	// Check verifies credentials, reach, versions and enforcement.
+	// Check verifies credentials, reach and versions, and learns who the place is.
+	// It needs nothing that only running a command does: a host that can isolate
+	// none any more can still be read and cleared.
 	Check(context.Context) (Status, error)
 	// List yields every sandbox of the scope, ours or not, each once, with tags
 	// and times. An error is the last thing yielded and means incomplete:
@@ -72,8 +74,9 @@ type Backend interface {
 // The abilities only some backends have, found by type assertion. A single
 // sandbox that cannot answers ErrUnsupported.
 type (
-	// Preparer makes what must exist before the first sandbox: a state
-	// directory, an app. It is idempotent.
+	// Preparer makes what must exist before the first sandbox, such as a state
+	// directory or an app. It is idempotent. ErrUnenforceable: there can be no
+	// sandbox, because something is missing here; the error says what to install.
 	Preparer interface {
 		Prepare(context.Context) error
 	}
@@ -186,8 +189,6 @@ type Status struct {
 	// machine). Empty: the backend has none. "Gone" is believed only where it
 	// equals the one recorded at creation.
 	Identity string
-	Version  string // of the vendor's server or program
-	Detail   string // one line for a person
 }
 
 // Request is one create call.
@@ -218,7 +219,7 @@ type Command struct {
 	Env       map[string]string
 	Stdin     io.Reader
 	Timeout   time.Duration // required; the whole process tree is gone after it
-	MaxOutput int           // bytes kept of each stream, the tail; 0: DefaultMaxOutput
+	MaxOutput int           // bytes kept of each stream, the tail; 0: DefaultMaxOutput; more than is bearable is ErrInvalid
 }
 
 // DefaultMaxOutput is Airflow's bound for one output stream, in bytes
@@ -239,6 +240,6 @@ type Result struct {
 
 // Entry is one child of a directory.
 type Entry struct {
-	Name      string `json:"name"`
-	Directory bool   `json:"directory"` // false for a link to one
+	Name      string
+	Directory bool // false for a link to one
 }

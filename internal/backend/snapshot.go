@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
@@ -45,6 +48,44 @@ func (s *Snapshot) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, e
 	}
 	found, err := s.backend.Get(ctx, ref)
 	return found, s.remember(ctx, err)
+}
+
+// All returns every sandbox of the scope, by handle, as List yields them: from
+// the one listing, with what was forgotten since read by id.
+func (s *Snapshot) All(ctx context.Context) ([]sandbox.Sandbox, error) {
+	if s.needsListing(sandbox.Ref{}) {
+		if err := s.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all, stale, err := s.parts()
+	if err != nil {
+		return nil, err
+	}
+	for _, handle := range stale {
+		found, err := s.backend.Get(ctx, sandbox.Ref{Handle: handle})
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return nil, s.remember(ctx, err)
+		default:
+			all = append(all, found)
+		}
+	}
+	slices.SortFunc(all, func(a, b sandbox.Sandbox) int { return strings.Compare(a.Handle, b.Handle) })
+	return all, nil
+}
+
+// parts returns what the listing still tells, and what must be read by id.
+func (s *Snapshot) parts() (current []sandbox.Sandbox, stale []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for handle, found := range s.listed {
+		if !s.stale[handle] {
+			current = append(current, found)
+		}
+	}
+	return current, slices.Collect(maps.Keys(s.stale)), s.broken
 }
 
 // Forget makes every later read of ref a read by id, also when a listing is

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,4 +221,41 @@ func TestAReaderThatGivesUpDoesNotHarmTheOthers(t *testing.T) {
 		synctest.Wait()
 		wantCalls(t, b, 2, 0)
 	})
+}
+
+func TestListingAfterAWriteCostsOneReadByID(t *testing.T) {
+	written := running("sb-0", time.Time{})
+	written.Tags = sandbox.Tags{"team": "new"}
+	b := fleet(3, written, running("made", time.Time{}))
+	snapshot := backend.NewSnapshot(b)
+	if _, err := snapshot.Get(t.Context(), handle(2)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sb-0", "sb-1", "made"} { // changed, destroyed, made
+		snapshot.Forget(sandbox.Ref{Handle: name})
+	}
+	all, err := snapshot.All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range all {
+		got = append(got, s.Handle+s.Tags["team"])
+	}
+	if want := []string{"made", "sb-0new", "sb-2"}; !slices.Equal(got, want) {
+		t.Errorf("All() = %v, want %v", got, want)
+	}
+	wantCalls(t, b, 1, 3)
+}
+
+func TestListingThatBreaksIsNoListing(t *testing.T) {
+	b := fleet(0)
+	b.list = func(context.Context) ([]sandbox.Sandbox, error) { return nil, backend.ErrUnavailable }
+	snapshot := backend.NewSnapshot(b)
+	for range 2 {
+		if all, err := snapshot.All(t.Context()); !errors.Is(err, backend.ErrUnavailable) || all != nil {
+			t.Errorf("All() = %v, %v", all, err)
+		}
+	}
+	wantCalls(t, b, 1, 0)
 }

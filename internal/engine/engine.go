@@ -36,13 +36,14 @@ type Spec struct {
 	// Argv is the command and its arguments. A name without a slash is looked
 	// up in PATH inside. No string may hold a NUL byte or exceed 131071 bytes,
 	// the kernel's limit; with three words for each variable of Env, there is
-	// room for nearly 9000. Other users of the host can see Argv in `ps`.
+	// room for nearly 9000 words, what shows Root included. Other users of the host can see Argv in `ps`.
 	Argv []string
 	// Dir is where the command starts: an absolute path inside. Empty: Workdir.
 	Dir string
 	// Env is the whole environment, with these defaults where it has none:
 	// PATH, HOME (Workdir), TMPDIR (/tmp), USER (sandbox), LANG (C.UTF-8).
-	// bubblewrap adds PWD. Nothing of the caller's environment is passed on.
+	// bubblewrap adds PWD. Nothing of the caller's environment is passed on. At
+	// most 2000 variables; CheckEnv says what else is refused.
 	Env map[string]string
 
 	// Root is the host directory that serves as root file system, read-only.
@@ -50,12 +51,13 @@ type Spec struct {
 	// Empty: the host's own /usr and what belongs to it.
 	Root string
 	// Work is the host directory that Workdir shows: the only place the command
-	// can write to that outlasts it. HostUID must be able to reach it. Empty:
-	// Workdir is a tmpfs that vanishes with the command.
+	// can write to that outlasts it. What HostUID may do in it is for the
+	// caller to arrange. Empty: Workdir is a tmpfs that vanishes with the command.
 	Work string
 	// Workdir is where Work appears: an absolute path inside that is not part
 	// of the system and holds no colon. With Root it may be in a directory of
-	// the image, which then shows beside it. Empty: DefaultWorkdir.
+	// the image, which then shows beside it. Empty: DefaultWorkdir. CheckWorkdir
+	// says what is refused.
 	Workdir string
 
 	// Network shares the host's network. The zero value cuts it: the command

@@ -25,6 +25,9 @@ func (e *Engine) Preflight(context.Context) error { return ErrUnavailable }
 // Start is never reached.
 func (e *Engine) Start(Spec) (*Process, error) { return nil, ErrUnavailable }
 
+// Check is never reached.
+func (e *Engine) Check(Spec) error { return ErrUnavailable }
+
 // Process is one started command.
 type Process struct{}
 

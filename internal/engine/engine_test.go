@@ -158,7 +158,7 @@ func TestEveryOptionInUseIsRequired(t *testing.T) {
 		t.Fatal(err)
 	}
 	inUse := map[string]bool{"--args": true}
-	for _, s := range []Spec{spec, {Work: "/w", Workdir: "/w"}} {
+	for _, s := range []Spec{spec, {Work: t.TempDir(), Workdir: "/w"}} {
 		l, err := engineFor(t).plan(s)
 		if err != nil {
 			t.Fatal(err)

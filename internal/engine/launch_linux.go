@@ -26,6 +26,7 @@ type launch struct {
 	argv       []string
 	env        []string // of bubblewrap itself, which /proc/1/environ shows inside
 	attributes *syscall.SysProcAttr
+	bound      []string // directories that bubblewrap finds in the hall
 	seal       func() error
 }
 
@@ -131,7 +132,9 @@ func closeOnExec() error {
 // starter is the one thread that every bubblewrap is started from. Linux counts
 // the end of the thread that started a process as the death of its parent, and
 // Go ends threads as it likes, unless a goroutine holds on to one.
-var starter = sync.OnceValue(func() chan<- func() {
+var starter = sync.OnceValue(newThread)
+
+func newThread() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -140,10 +143,10 @@ var starter = sync.OnceValue(func() chan<- func() {
 		}
 	}()
 	return work
-})
+}
 
-func onStarter(start func() error) error {
+func onThread(thread chan<- func(), start func() error) error {
 	done := make(chan error, 1)
-	starter() <- func() { done <- start() }
+	thread <- func() { done <- start() }
 	return <-done
 }

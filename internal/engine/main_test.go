@@ -22,6 +22,7 @@ const (
 	probeVariable      = "ENGINE_TEST_PROBE"      // path of the built probe
 	supervisorVariable = "ENGINE_TEST_SUPERVISOR" // marker of the commands to run; see supervise
 	strandedVariable   = "ENGINE_TEST_STRANDED"   // see stranded
+	weakVariable       = "ENGINE_TEST_WEAK"       // a work directory; see weak
 )
 
 // hostID is the uid and gid that root lends to the commands of these tests.
@@ -36,6 +37,10 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(strandedVariable) != "" {
 		fmt.Fprintln(os.Stderr, stranded())
+		os.Exit(1)
+	}
+	if work := os.Getenv(weakVariable); work != "" {
+		fmt.Fprintln(os.Stderr, weak(work))
 		os.Exit(1)
 	}
 	if probePath = os.Getenv(probeVariable); probePath != "" {
@@ -232,6 +237,13 @@ type attack struct {
 // taken away.
 func tryAll(t *testing.T, attacks []attack) {
 	work := newWork(t)
+	t.Run("work in plain view", func(t *testing.T) { tryAllIn(t, work, attacks) })
+	if os.Geteuid() == 0 { // the way there is another one
+		t.Run("work below a closed directory", func(t *testing.T) { tryAllIn(t, closed(t, work), attacks) })
+	}
+}
+
+func tryAllIn(t *testing.T, work string, attacks []attack) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			spec := a.spec

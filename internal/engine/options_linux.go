@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -101,6 +102,9 @@ func (e *Engine) plan(spec Spec) (*launch, error) {
 		attributes: attributes(spec.HostUID, spec.HostGID),
 		seal:       closeOnExec,
 	}
+	if err := cmp.Or(l.reach(spec.Root), l.reach(spec.Work)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	l.add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 	if !spec.Network {
 		l.add("--unshare-net")
@@ -122,7 +126,7 @@ func (e *Engine) plan(spec Spec) (*launch, error) {
 	if spec.Work == "" {
 		l.addTmpfs(spec.Workdir, tmpBytes, "0755")
 	} else {
-		l.add("--bind", spec.Work, spec.Workdir)
+		l.add("--bind", l.source(spec.Work), spec.Workdir)
 	}
 	// After every mount: both are writable until then.
 	l.add("--remount-ro", "/dev", "--remount-ro", "/")

@@ -28,15 +28,25 @@ type Process struct {
 // then nothing is cleaned up. Every descriptor of this process beyond standard
 // error becomes close-on-exec.
 func (e *Engine) Start(spec Spec) (*Process, error) {
-	spec, err := spec.complete(os.Geteuid(), os.Getegid())
-	if err != nil {
-		return nil, err
-	}
-	l, err := e.plan(spec)
+	l, err := e.prepare(spec)
 	if err != nil {
 		return nil, err
 	}
 	return l.start(spec.Stdin, spec.Stdout, spec.Stderr)
+}
+
+// Check says why Start would refuse spec, or nil. It starts nothing.
+func (e *Engine) Check(spec Spec) error {
+	_, err := e.prepare(spec)
+	return err
+}
+
+func (e *Engine) prepare(spec Spec) (*launch, error) {
+	spec, err := spec.complete(os.Geteuid(), os.Getegid())
+	if err != nil {
+		return nil, err
+	}
+	return e.plan(spec)
 }
 
 func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, error) {
@@ -58,7 +68,7 @@ func (l *launch) start(stdin io.Reader, stdout, stderr io.Writer) (*Process, err
 		_ = status.Close()
 		return nil, explainStart(err)
 	}
-	err = onStarter(func() error {
+	err = l.begin(func() error {
 		if err := l.seal(); err != nil {
 			return err
 		}

@@ -8,13 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
-
-// replacedDirectories are made anew inside, or left out: an image's own say
-// nothing.
-var replacedDirectories = []string{"/dev", "/proc", "/run", "/sys", "/tmp"}
 
 // addTree shows the entries of the host directory dir in the directory inside,
 // one by one and read-only, so that bubblewrap's root remains one in which a
@@ -27,7 +22,7 @@ func (l *launch) addTree(dir, inside, workdir string) error {
 	}
 	for _, entry := range entries {
 		from, to := filepath.Join(dir, entry.Name()), path.Join(inside, entry.Name())
-		if to == workdir || slices.Contains(replacedDirectories, to) {
+		if to == workdir || Replaces(to) {
 			continue
 		}
 		if err := l.addEntry(entry, from, to, workdir); err != nil {
@@ -46,7 +41,7 @@ func (l *launch) addEntry(entry os.DirEntry, from, to, workdir string) error {
 		l.add("--perms", "0755", "--dir", to)
 		return l.addTree(from, to, workdir)
 	case mode.IsDir(), mode.IsRegular():
-		l.add("--ro-bind", from, to)
+		l.add("--ro-bind", l.source(from), to)
 	case mode&os.ModeSymlink != 0:
 		target, err := os.Readlink(from)
 		if err != nil {

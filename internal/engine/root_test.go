@@ -134,19 +134,19 @@ func TestLinksOfARootLeadNoMountAstray(t *testing.T) {
 	}
 }
 
-func TestRootThatTheLentUserCannotReadIsAnError(t *testing.T) {
+func TestRootThatIsClosedToTheLentUserIsRefused(t *testing.T) {
 	root := newRoot(t)
-	if err := os.Chmod(filepath.Dir(root), 0o700); err != nil {
+	if err := os.Chmod(root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := begin(t, Spec{Argv: []string{"/app/bin/probe", "see", "/"}, Root: root}).Wait()
+	err := engineFor(t).Check(lent(Spec{Argv: []string{"/app/bin/probe", "see", "/"}, Root: root}))
 	if os.Geteuid() != 0 {
 		if err != nil {
 			t.Error(err) // its own directory
 		}
 		return
 	}
-	if !errors.Is(err, ErrNotRun) || !strings.Contains(err.Error(), "Permission denied") {
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "chmod o+rx") {
 		t.Error(err)
 	}
 }

@@ -7,21 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
-)
-
-// maxString is the longest argument or variable that Linux passes to a new
-// program, in bytes, without its NUL (MAX_ARG_STRLEN).
-const maxString = 128*1024 - 1
-
-// Where a Workdir cannot be, and where it can be only in a directory below.
-var (
-	kernelDirectories = []string{"/dev", "/proc", "/sys"}
-	hostDirectories   = []string{"/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"} // while they are the host's
-	sharedDirectories = []string{"/", "/bin", "/etc", "/lib", "/lib64", "/run", "/sbin", "/tmp", "/usr"}
 )
 
 // complete checks spec for a caller that is uid and gid, and fills in what it
@@ -33,12 +19,7 @@ func (s Spec) complete(uid, gid int) (Spec, error) {
 	if s.Dir == "" {
 		s.Dir = s.Workdir
 	}
-	for _, check := range []func() error{s.checkArgv, s.checkPlaces, s.checkEnv} {
-		if err := check(); err != nil {
-			return s, fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
-	}
-	if err := s.lend(uid, gid); err != nil {
+	if err := cmp.Or(s.checkArgv(), s.checkPlaces(), CheckEnv(s.Env), s.lend(uid, gid)); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	s.Env = s.environment()
@@ -57,38 +38,9 @@ func (s Spec) checkArgv() error {
 	return nil
 }
 
-func (s Spec) checkEnv() error {
-	for key, value := range s.Env {
-		if key == "" || strings.Contains(key, "=") {
-			return fmt.Errorf("environment variable name %q is empty or holds '='", key)
-		}
-		if err := checkString(key + "=" + value); err != nil {
-			return fmt.Errorf("environment variable %q %w", key, err)
-		}
-	}
-	return nil
-}
-
-func checkString(s string) error {
-	if strings.ContainsRune(s, 0) {
-		return fmt.Errorf("holds a NUL byte")
-	}
-	if len(s) > maxString {
-		return fmt.Errorf("is %d bytes long; Linux passes at most %d to a program: use standard input or a file", len(s), maxString)
-	}
-	return nil
-}
-
 func (s Spec) checkPlaces() error {
-	if !cleanAbsolute(s.Workdir) || slices.Contains(sharedDirectories, s.Workdir) {
-		return fmt.Errorf("workdir %q is not a clean absolute path of its own", s.Workdir)
-	}
-	if strings.ContainsAny(s.Workdir, ":\n") { // it becomes a line of /etc/passwd
-		return fmt.Errorf("workdir %q holds a colon or a line break", s.Workdir)
-	}
-	top := topOf(s.Workdir)
-	if slices.Contains(kernelDirectories, top) || s.Root == "" && slices.Contains(hostDirectories, top) {
-		return fmt.Errorf("workdir %q is in %s, which belongs to the system", s.Workdir, top)
+	if err := CheckWorkdir(s.Workdir, s.Root == ""); err != nil {
+		return err
 	}
 	if !cleanAbsolute(s.Dir) {
 		return fmt.Errorf("directory %q is not a clean absolute path", s.Dir)
@@ -109,6 +61,9 @@ func (s Spec) checkPlaces() error {
 func (s Spec) checkRoot() error {
 	if err := checkDirectory("root", s.Root); err != nil {
 		return err
+	}
+	if info, err := os.Stat(s.Root); os.Geteuid() == 0 && (err != nil || info.Mode()&0o001 == 0) {
+		return cmp.Or(err, fmt.Errorf("root directory %q is closed to the unprivileged user that commands run as: chmod o+rx it", s.Root))
 	}
 	if shows, err := holds(s.Root, cmp.Or(s.Work, "/")); err != nil || shows {
 		return cmp.Or(err, fmt.Errorf("root directory %q is that of the host, or holds the work directory", s.Root))
@@ -142,17 +97,6 @@ func holds(outer, inner string) (bool, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// cleanAbsolute reports whether p is absolute, has no "." or ".." and no NUL.
-func cleanAbsolute(p string) bool {
-	return path.IsAbs(p) && path.Clean(p) == p && checkString(p) == nil
-}
-
-// topOf returns the first element of an absolute path.
-func topOf(p string) string {
-	first, _, _ := strings.Cut(p[1:], "/")
-	return "/" + first
 }
 
 func checkDirectory(what, dir string) error {

@@ -17,7 +17,6 @@ import (
 
 // Why something that was chosen is put off.
 const (
-	overCap      = "the run's limit of deletes is reached"
 	notApproved  = "it was not yet dead when approval was asked for"
 	overDeadline = "the run's deadline is reached"
 	overStop     = "the run was stopped"
@@ -149,7 +148,9 @@ func contradiction(now verdict.Verdict) string {
 }
 
 // intend marks what is going to be asked. The wait for the next attempt begins
-// with the outcome: a run that dies first leaves an intent that is due at once.
+// with the outcome. Where none can be saved, the wait after one attempt less
+// stands: a run that is killed leaves a first intent that is due at once, and a
+// disk that stays full does not spend all attempts in a row.
 func (p *place) intend(v verdict.Verdict, now time.Time) {
 	if p.unasked == nil {
 		p.unasked = make(verdict.Marks)
@@ -158,6 +159,9 @@ func (p *place) intend(v verdict.Verdict, now time.Time) {
 	p.unasked[v.Key] = mark
 	mark.Attempts++
 	mark.Asked, mark.Next, mark.LastError = now, time.Time{}, ""
+	if mark.Attempts > 1 {
+		mark.Next = now.Add(verdict.BackOff(mark.Attempts - 1))
+	}
 	p.marks[v.Key] = mark
 }
 

@@ -16,7 +16,8 @@ type queue struct {
 }
 
 // choose picks what this run attempts: in turn from every place and reason, the
-// one with the oldest first, so that none waits for another's backlog.
+// one with the oldest first, so that none waits for another's backlog. What is
+// over the cap is only counted: the next run finds it again.
 func (r *run) choose() {
 	var queues []*queue
 	for _, p := range r.places {
@@ -32,7 +33,7 @@ func (r *run) choose() {
 				q.place.chosen = append(q.place.chosen, q.verdicts[0])
 				left--
 			} else {
-				r.postpone(q.place, q.verdicts[0], overCap)
+				q.place.overCap++
 			}
 			q.verdicts = q.verdicts[1:]
 			return len(q.verdicts) == 0

@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// ErrBusy is Retry's answer while another run holds the document.
+// ErrBusy is Retry's answer while another run holds the document, or took it.
 var ErrBusy = errors.New("another run holds the janitor's document")
+
+// ErrDocument is the answer where the document can not be read or saved.
+var ErrDocument = errors.New("the janitor's document cannot be used")
 
 // claim takes the document, and returns the run that holds it otherwise.
 func (r *run) claim(ctx context.Context) (*Run, error) {
@@ -39,14 +42,17 @@ func (r *run) claim(ctx context.Context) (*Run, error) {
 		return &holder, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim the janitor's document: %w", err)
+		return nil, fmt.Errorf("%w: claim it: %w", ErrDocument, err)
 	}
 	return nil, nil
 }
 
-// longest is how long a run can last: what is begun before its deadline still
-// reads, asks and reads again, and then saves.
-func (r *run) longest() time.Duration { return r.RunDeadline + 4*r.CallTimeout + r.StopGrace }
+// longest is how long a run can last: what was read before its deadline still
+// checks the claim, is asked to go and is read again, which of a leftover takes a
+// whole listing; then all is saved.
+func (r *run) longest() time.Duration {
+	return r.RunDeadline + max(r.ListTimeout, r.CallTimeout) + 3*r.CallTimeout + r.StopGrace
+}
 
 // live reports whether holder may still be at work. A claim that reaches
 // further than any run can last was written by a clock that was wrong.

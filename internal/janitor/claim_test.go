@@ -240,3 +240,49 @@ func TestMemoryRefusesAStaleVersion(t *testing.T) {
 		t.Errorf("a stale version: %v", err)
 	}
 }
+
+func TestClaimOutlastsTheLongestRun(t *testing.T) {
+	l := newLab(alive("alive"))
+	l.leave("trash")
+	opts := enforcing(l)
+	sweep(t, opts)
+	opts.advance(25 * time.Hour)
+	began := opts.Clock.Now()
+	lists := 0
+	l.onList = func(ctx context.Context) error {
+		switch lists++; lists {
+		case 2: // the fresh read ends just before the deadline
+			opts.advance(DefaultRunDeadline - time.Second)
+		case 3: // reading it again takes as long as it may, as did the calls between
+			opts.advance(2*DefaultCallTimeout + DefaultListTimeout)
+		}
+		document, _, err := opts.Store.Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := opts.Clock.Now(); !now.Before(document.Run.Until) {
+			t.Errorf("another may take over %s after the begin, at listing %d", now.Sub(began), lists)
+		}
+		return nil
+	}
+	sweep(t, opts)
+	if lists != 3 {
+		t.Errorf("%d listings", lists)
+	}
+}
+
+func TestOutcomesThatCannotBeSavedDoNotSpendTheAttempts(t *testing.T) {
+	l := newLab(dead("stuck"))
+	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
+	opts := enforcing(l)
+	opts.Gone = func(string) bool { return true } // each run is a process that has ended
+	memory := opts.Store
+	for range 60 { // minutes
+		opts.Store = &faulty{Store: memory, failAt: []int{3}} // the claim and the intents are saved
+		sweep(t, opts)
+		opts.advance(time.Minute)
+	}
+	if len(l.asked) != 4 { // after 0, 1, 11 and 31 minutes
+		t.Errorf("asked %d times", len(l.asked))
+	}
+}

@@ -102,7 +102,8 @@ func (p *place) unlisted(r *run) verdict.Facts {
 
 // Retry lets the next run ask again for what is quarantined or backing off
 // under handle at the named connection. It answers ErrNoSuchThing when nothing
-// is remembered under that handle, and ErrBusy while a run holds the document.
+// is remembered under that handle, ErrBusy while a run holds the document or when
+// one took it meanwhile, and ErrDocument when the document cannot be used.
 func Retry(ctx context.Context, opts Options, connection, handle string) error {
 	r := begin(ctx, opts)
 	p, err := r.named(connection)
@@ -131,8 +132,11 @@ func Retry(ctx context.Context, opts Options, connection, handle string) error {
 	scope.Marks = p.marks
 	document := r.document
 	document.Scopes[p.Backend.Scope()] = scope
-	if err := r.save(ctx, document); err != nil {
-		return fmt.Errorf("retry %s#%s: %w", connection, handle, err)
+	switch err := r.save(ctx, document); {
+	case errors.Is(err, ErrConflict):
+		return fmt.Errorf("retry %s#%s: %w now", connection, handle, ErrBusy)
+	case err != nil:
+		return fmt.Errorf("retry %s#%s: %w: %w", connection, handle, ErrDocument, err)
 	}
 	return nil
 }

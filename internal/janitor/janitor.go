@@ -45,6 +45,7 @@ type place struct {
 
 	unasked verdict.Marks // the marks of what is to be asked, as they were before
 	chosen  []verdict.Verdict
+	overCap int
 	actions []Action
 
 	mu    sync.Mutex    // guards marks while several items are worked on
@@ -183,9 +184,9 @@ func (r *run) load(ctx context.Context) error {
 	document, version, err := r.Store.Load(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the janitor's document: %w", err)
+		return fmt.Errorf("%w: %w", ErrDocument, err)
 	case document.Schema > DocumentSchema:
-		return fmt.Errorf("the janitor's document has schema %d, and this program knows up to %d: use the newer program", document.Schema, DocumentSchema)
+		return fmt.Errorf("%w: its schema is %d, and this program knows up to %d: use the newer program", ErrDocument, document.Schema, DocumentSchema)
 	}
 	document.Schema = DocumentSchema
 	if document.Scopes == nil {

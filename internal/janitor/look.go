@@ -186,7 +186,7 @@ func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Fac
 	}
 	facts := p.facts
 	box, err := p.Backend.Get(ctx, key.Ref)
-	facts.Now, facts.LastLook = r.Clock.Now(), later(p.facts.Now, p.known.LastLook)
+	facts.Now, facts.LookBegan = r.Clock.Now(), p.facts.Now
 	facts.ClockDoubt = clockDoubt(p)
 	facts.Subjects = []verdict.Subject{{Sandbox: &box}}
 	switch {
@@ -205,7 +205,7 @@ func (r *run) fresh(ctx context.Context, p *place, key verdict.Key) (verdict.Fac
 // only in the sandboxes, and that it is gone only in a complete look.
 func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (verdict.Facts, error) {
 	facts, err := r.survey(ctx, p, func(v verdict.Verdict) bool { return v.Key != key })
-	facts.LastLook = later(p.facts.Now, p.known.LastLook)
+	facts.LookBegan = p.facts.Now
 	switch {
 	case err != nil:
 		return facts, err
@@ -215,11 +215,4 @@ func (r *run) freshLeftover(ctx context.Context, p *place, key verdict.Key) (ver
 		return facts, backend.ErrNotFound
 	}
 	return facts, nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

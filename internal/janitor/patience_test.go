@@ -6,6 +6,7 @@ package janitor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,6 +52,26 @@ func TestRetryWaitsForTheRunThatHoldsTheDocument(t *testing.T) {
 	}
 }
 
+func TestRetryThatLostTheRaceIsBusy(t *testing.T) {
+	opts := enforcing(newLab(dead("x")))
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.Store = rival{opts.Store}
+	if err := Retry(t.Context(), opts, "a", "x"); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRetrySaysThatTheDocumentCannotBeUsed(t *testing.T) {
+	opts := enforcing(newLab(dead("x")))
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.Store = &faulty{Store: opts.Store, failAt: []int{1}}
+	if err := Retry(t.Context(), opts, "a", "x"); !errors.Is(err, ErrDocument) || !errors.Is(err, errReply) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestWaitBetweenAttemptsDoubles(t *testing.T) {
 	l := newLab(dead("stuck"))
 	l.onDestroy = func(context.Context, sandbox.Ref) error { return errStays }
@@ -70,4 +91,41 @@ func TestWaitBetweenAttemptsDoubles(t *testing.T) {
 	if len(waits) != 4 || waits[0] != want[0] || waits[1] != want[1] || waits[2] != want[2] || waits[3] != want[3] {
 		t.Errorf("waited %v", waits)
 	}
+}
+
+func TestAMonthlyScheduleReclaimsWhatDiedBeforeTheLastRun(t *testing.T) {
+	const month = 31 * 24 * time.Hour
+	l := newLab(alive("first"))
+	l.leave("trash")
+	opts := enforcing(l)
+	for i, want := range [][]string{
+		nil,                                    // the first look
+		nil,                                    // first ended since, trash is known since the last
+		{"trash reclaimed", "first reclaimed"}, // third ended since
+		{"third reclaimed"},
+	} {
+		expect(t, fmt.Sprintf("run %d", i+1), said(sweep(t, opts)), want)
+		if i == 1 {
+			third := ending("third", opts.Clock.Now().Add(time.Hour))
+			third.CreatedAt = opts.Clock.Now()
+			l.boxes[third.Ref] = third
+		}
+		opts.advance(month)
+	}
+}
+
+func TestWhatTheFreshReadTellsIsNotBelievedOfAClockThatMayHaveBeenSet(t *testing.T) {
+	l := newLab(dead("renewed"), alive("alive"))
+	opts := enforcing(l)
+	opts.Connections[0].Policy.Mode = verdict.Report
+	sweep(t, opts)
+	opts.Connections[0].Policy.Mode = verdict.Enforce
+	opts.advance(9 * 24 * time.Hour)                           // so the clock says
+	l.onGet = func(_ context.Context, ref sandbox.Ref) error { // the list lags
+		box := l.boxes[ref]
+		box.Tags = alive("").Tags
+		l.boxes[ref] = box
+		return nil
+	}
+	expect(t, "said", said(sweep(t, opts)), []string{"renewed spared"})
 }

@@ -4,8 +4,10 @@
 package janitor
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,13 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 				}
 			}
 		}},
+		{"what was alive at a look long ago only is marked", 7, func(c *rules) {
+			c.blind = func(f *verdict.Facts, _ *verdict.Policy) {
+				if f.Now.Sub(f.LastLook) > simLongGap {
+					f.LastLook = f.Now
+				}
+			}
+		}},
 		{"back-off", 9, func(c *rules) {
 			c.stubborn = 0.4
 			c.blind = onMarks(func(_ verdict.Key, m *verdict.Mark) { m.Next = time.Time{} })
@@ -181,4 +190,85 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 			t.Errorf("nothing misses it: 300 worlds without %s, and invariant %d holds; %d other harms, such as %.500s", rail.rail, rail.harm, len(other), fmt.Sprint(other))
 		})
 	}
+}
+
+// TestEveryRailOfOneRunIsMissedWhenItIsRemoved does the same with those that
+// stand on one run's own time and claim, and on a person's word: each scene is
+// played with the rail, and without it.
+func TestEveryRailOfOneRunIsMissedWhenItIsRemoved(t *testing.T) {
+	rails := []struct {
+		rail   string
+		scene  func(context.Context, *testing.T, *lab, *Options)
+		remove func(*Options)
+		held   []string // asked to go with the rail
+		harm   []string // and without it
+	}{
+		{
+			"the claim is checked before each destroy",
+			func(ctx context.Context, t *testing.T, l *lab, opts *Options) {
+				store := opts.Store
+				l.onDestroy = func(context.Context, sandbox.Ref) error {
+					held(ctx, t, store, Run{ID: "x", Host: "there", Until: noon.Add(time.Hour)})
+					return nil
+				}
+			},
+			func(o *Options) { o.Store = &deaf{Store: o.Store} },
+			[]string{"first"}, []string{"first", "second"},
+		},
+		{
+			"nothing begins after the run's deadline",
+			func(_ context.Context, _ *testing.T, l *lab, opts *Options) {
+				l.onDestroy = func(context.Context, sandbox.Ref) error { opts.advance(11 * time.Minute); return nil }
+			},
+			func(o *Options) { o.RunDeadline = MaxRunDeadline },
+			[]string{"first"}, []string{"first", "second"},
+		},
+		{
+			"only what a person was shown goes",
+			func(_ context.Context, _ *testing.T, _ *lab, opts *Options) {
+				opts.Approved = func(_ string, key verdict.Key) bool { return key.Handle == "second" }
+			},
+			func(o *Options) { o.Approved = nil },
+			[]string{"second"}, []string{"first", "second"},
+		},
+	}
+	for _, rail := range rails {
+		t.Run(rail.rail, func(t *testing.T) {
+			for _, removed := range []bool{false, true} {
+				l := newLab(dead("first"), dead("second"))
+				opts := enforcing(l)
+				rail.scene(t.Context(), t, l, &opts)
+				want := rail.held
+				if removed {
+					rail.remove(&opts)
+					want = rail.harm
+				}
+				if sweep(t, opts); !slices.Equal(l.asked, want) {
+					t.Errorf("removed %t: asked %q, want %q", removed, l.asked, want)
+				}
+			}
+		})
+	}
+}
+
+// deaf is a store that always says the document is still that of the run which
+// claimed it.
+type deaf struct {
+	Store
+	claim Run
+}
+
+func (d *deaf) Load(ctx context.Context) (Document, Version, error) {
+	document, version, err := d.Store.Load(ctx)
+	if d.claim.ID != "" {
+		document.Run = d.claim
+	}
+	return document, version, err
+}
+
+func (d *deaf) Save(ctx context.Context, document Document, version Version) (Version, error) {
+	if document.Run.ID != "" {
+		d.claim = document.Run
+	}
+	return d.Store.Save(ctx, document, version)
 }

@@ -43,8 +43,10 @@ type ConnectionResult struct {
 	Counts   Counts            `json:"counts"`
 	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended; oldest first
 	Refused  []string          `json:"refused,omitempty"`
-	Token    string            `json:"token,omitempty"` // passes the share breaker once, see verdict.Plan
+	Emptied  bool              `json:"emptied,omitempty"` // refused because nothing is listed any more, see verdict.Plan
+	Token    string            `json:"token,omitempty"`   // passes the share breaker once, see verdict.Plan
 	Actions  []Action          `json:"actions,omitempty"`
+	OverCap  int               `json:"over_cap"` // condemned, and left to the next run because this one may do no more
 	// OldestLeak is since when the oldest thing that is dead beyond its grace,
 	// and still there, is dead; zero: none.
 	OldestLeak time.Time `json:"oldest_leak,omitzero"`
@@ -83,7 +85,7 @@ const (
 	Asked     ActionResult = "asked"     // accepted, still there: the next run confirms
 	Spared    ActionResult = "spared"    // the fresh read contradicted the listing
 	Failed    ActionResult = "failed"
-	Postponed ActionResult = "postponed" // cap, deadline or stop came first
+	Postponed ActionResult = "postponed" // chosen, but the deadline or a stop came first
 )
 
 // Action is one attempt to reclaim, or the confirmation of an earlier one.

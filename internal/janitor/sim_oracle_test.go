@@ -15,6 +15,9 @@ import (
 // The oracle knows the truth and watches every call. It is written from the
 // promises and shares no line with what it watches.
 
+// simLongGap is after how long without a look the clock may have been set.
+const simLongGap = 8 * 24 * time.Hour
+
 // clockError is how wrong the clock of a host may be without anybody noticing.
 const clockError = time.Minute
 
@@ -28,6 +31,7 @@ type seen struct {
 type witness struct {
 	box   sandbox.Sandbox // what was told
 	keeps string          // why it must stand; empty: it is dead
+	kept  string          // and why it had to at the last look
 }
 
 // witnesses are what the oracle remembers of one run.
@@ -67,7 +71,8 @@ type asking struct {
 	times   int
 	last    time.Time
 	jumps   int
-	settled bool // an outcome was saved since
+	by      string // the run that asked
+	settled bool   // it saved the outcome
 }
 
 func (w *world) harm(invariant int, format string, args ...any) {
@@ -108,7 +113,8 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 	v.left[s.name] = make(map[sandbox.Ref]bool)
 	for _, l := range left {
 		v.left[s.name][l.Ref] = true
-		v.reads[seen{s.name, verdict.Key{Ref: l.Ref, Leftover: true}}] = witness{keeps: v.keepsLeft(s, l)}
+		key := verdict.Key{Ref: l.Ref, Leftover: true}
+		v.reads[seen{s.name, key}] = witness{keeps: v.keepsLeft(s, l, v.now), kept: v.keptLeft(s, l, key)}
 	}
 	if v.size[s.name] == 0 {
 		v.size[s.name] = len(v.listed[s.name]) + len(left)
@@ -116,7 +122,17 @@ func (v *view) witnessLeft(s *site, left []sandbox.Leftover, arrived bool) {
 }
 
 func (v *view) witnessBox(s *site, b *box) witness {
-	return witness{box: b.reply(false), keeps: v.keepsBox(s, b, v.now.Add(s.error()))}
+	last := v.known.Scopes["sim:"+s.name].LastLook
+	return witness{box: b.reply(false), keeps: v.keepsBox(s, b, v.now.Add(s.error())), kept: v.keepsBox(s, b, last.Add(s.error()))}
+}
+
+// keptLeft says why a leftover had to stand at the last look.
+func (v *view) keptLeft(s *site, l sandbox.Leftover, key verdict.Key) string {
+	known := v.known.Scopes["sim:"+s.name]
+	if mark, marked := known.Marks[key]; !marked || known.LastLook.Before(mark.First.Add(simOrphan)) {
+		return "it was not known for long"
+	}
+	return v.keepsLeft(s, l, known.LastLook)
 }
 
 // checkAsk watches one destroy or removal as it happens.
@@ -195,24 +211,31 @@ func (v *view) checkTime(s *site, key verdict.Key) {
 	case last.IsZero() || v.jumps != v.world.jumps:
 	case now.Before(last.Add(-tolerance)):
 		v.harm(7, "%s#%s goes after the clock went back", s.name, key.Handle)
-	case now.Sub(last) > verdict.DefaultLongGap+tolerance:
-		v.harm(7, "%s#%s goes after a long gap", s.name, key.Handle)
+	case now.Sub(last) > simLongGap+tolerance && v.reads[seen{s.name, key}].kept != "":
+		v.harm(7, "%s#%s goes after a long gap, and at the last look %s", s.name, key.Handle, v.reads[seen{s.name, key}].kept)
 	}
 }
 
-// checkPatience watches back-off, which begins when an outcome is saved, and the
-// limit of attempts.
+// checkPatience watches the limit of attempts, and back-off. Where no outcome was
+// saved, it is that of one attempt less.
 func (v *view) checkPatience(id seen) {
 	a := v.askings[id]
 	a.times++
 	if a.times > verdict.MaxAttempts {
 		v.harm(9, "%s#%s is asked %d times", id.place, id.Handle, a.times)
 	}
-	wait := 9 * time.Minute << (max(a.times, 2) - 2)
-	if a.settled && a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
+	due := a.times
+	if !a.settled {
+		due--
+	}
+	wait := time.Duration(0)
+	if due > 1 {
+		wait = 9 * time.Minute << (due - 2)
+	}
+	if a.jumps == v.world.jumps && v.now.Sub(a.last) < wait {
 		v.harm(9, "%s#%s is asked again after %s, not %s", id.place, id.Handle, v.now.Sub(a.last), wait)
 	}
-	a.last, a.jumps, a.settled = v.now, v.world.jumps, false
+	a.last, a.jumps, a.by, a.settled = v.now, v.world.jumps, v.name, false
 	v.askings[id] = a
 }
 
@@ -248,12 +271,11 @@ func (v *view) checkSave(after Document) {
 			if id.place != s.name {
 				continue
 			}
-			mark, kept := now.Marks[id.Key]
-			if !kept {
+			if _, kept := now.Marks[id.Key]; !kept {
 				delete(v.askings, id)
 				continue
 			}
-			a.settled = a.settled || !mark.Next.IsZero()
+			a.settled = a.settled || a.by == v.name && after.Run.ID == ""
 			v.askings[id] = a
 		}
 	}

@@ -20,13 +20,14 @@ func (s *site) error() time.Duration {
 	return clockError
 }
 
-func (v *view) keepsLeft(s *site, l sandbox.Leftover) string {
+// keepsLeft says why a leftover must stand at a moment; empty: it need not.
+func (v *view) keepsLeft(s *site, l sandbox.Leftover, at time.Time) string {
 	switch {
 	case l.Problem != "":
 		return "it cannot be judged"
 	case l.InUse || v.used[s.name][l.Path]:
 		return "it is used"
-	case v.now.Add(s.error()).Before(l.ChangedAt.Add(simOrphan)):
+	case at.Add(s.error()).Before(l.ChangedAt.Add(simOrphan)):
 		return "it is too young"
 	}
 	return ""

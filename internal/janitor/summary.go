@@ -100,8 +100,10 @@ func (p *place) result() ConnectionResult {
 		Look:    p.look,
 		Counts:  p.counts,
 		Refused: p.plan.Refused,
+		Emptied: p.plan.Emptied,
 		Token:   p.plan.Token,
 		Actions: p.actions,
+		OverCap: p.overCap,
 	}
 	if p.Backend != nil {
 		c.Scope = p.Backend.Scope()
@@ -144,8 +146,5 @@ func (r Result) exit() Exit {
 	return ExitClean
 }
 
-// unfinished reports whether the action is less than the run set out to do. The
-// cap is no failure: the next run goes on.
-func (a Action) unfinished() bool {
-	return a.Result == Failed || a.Result == Postponed && a.Detail != overCap
-}
+// unfinished reports whether the action is less than the run set out to do.
+func (a Action) unfinished() bool { return a.Result == Failed || a.Result == Postponed }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,10 +17,10 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// killedAtEveryStep makes one run with the given command, and for each kind of
-// call that it makes two more: one in which the provider is killed before the
-// call takes effect, one in which it is killed after. Each time, ready sets the
-// stage and again runs again what was killed.
+// killedAtEveryStep makes one run with the given command, and for each call
+// that it makes two more: one in which the provider is killed before the call
+// takes effect, one in which it is killed after. Each time, ready sets the stage
+// and again runs again what was killed.
 func (ws *workspace) killedAtEveryStep(command string, ready, again func(step string)) {
 	ws.t.Helper()
 	ready("")
@@ -29,12 +28,14 @@ func (ws *workspace) killedAtEveryStep(command string, ready, again func(step st
 	ws.must(command, "-auto-approve")
 	verbs := ws.traced()
 	again("")
-	slices.Sort(verbs)
-	for _, verb := range slices.Compact(verbs) {
-		for _, step := range []string{verb, verb + "+"} {
+	for i, verb := range verbs {
+		for _, effect := range []string{"", "+"} {
+			step := verb + effect
 			ready(step)
-			if out, code := ws.terraform([]string{killAtVariable + "=" + step}, command, "-auto-approve"); code == 0 {
-				ws.t.Fatalf("killed at %s, but Terraform was content:\n%s", step, out)
+			ws.traced()
+			out, code := ws.terraform([]string{fmt.Sprintf("%s=%d%s", killAtVariable, i+1, effect)}, command, "-auto-approve")
+			if code == 0 {
+				ws.t.Fatalf("killed at call %d, %s, but Terraform was content:\n%s", i+1, step, out)
 			}
 			again(step)
 		}

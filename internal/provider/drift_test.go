@@ -5,7 +5,6 @@ package provider_test
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -78,7 +77,7 @@ func TestLostStateDirectoryIsAnErrorAndNothingIsForgotten(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { rename(t, w.dir, away) },
 			Config:      w.instance(),
-			ExpectError: regexp.MustCompile(`(?s)cannot be read.*does not\s+exist`),
+			ExpectError: regexp.MustCompile(`(?s)cannot be read.*does not\s+exist.*terraform\s+state\s+rm\s+ADDRESS`),
 		},
 		resource.TestStep{
 			PreConfig:        func() { rename(t, away, w.dir) },
@@ -106,32 +105,6 @@ func TestAnotherStateDirectoryIsAnErrorThatNamesBoth(t *testing.T) {
 				rename(t, w.dir, other)
 				rename(t, away, w.dir)
 			},
-			Config:           w.instance(),
-			ConfigPlanChecks: emptyPlan(),
-		},
-	)
-}
-
-func TestUnreadableRecordIsAnErrorThatNamesTheFile(t *testing.T) {
-	w := newWorld(t)
-	var file string
-	var good []byte
-	w.run(
-		resource.TestStep{Config: w.instance()},
-		resource.TestStep{
-			PreConfig: func() {
-				file = filepath.Join(w.dir, "sandboxes", w.only().Handle, "meta.json")
-				var err error
-				if good, err = os.ReadFile(file); err != nil {
-					t.Fatal(err)
-				}
-				write(t, file, []byte("{"))
-			},
-			Config:      w.instance(),
-			ExpectError: regexp.MustCompile(`(?s)cannot be read.*meta\.json`),
-		},
-		resource.TestStep{
-			PreConfig:        func() { write(t, file, good) },
 			Config:           w.instance(),
 			ConfigPlanChecks: emptyPlan(),
 		},

@@ -31,7 +31,7 @@ const binary = "terraform-provider-sandbox"
 
 // What a provider process is told by its environment.
 const (
-	killAtVariable = "SANDBOX_TEST_KILL_AT" // VERB, VERB+ or NUMBER+: SIGKILL before or after the effect of that call; a number counts the lines of the trace
+	killAtVariable = "SANDBOX_TEST_KILL_AT" // N or N+: SIGKILL before or after the effect of the Nth call of the run
 	hangAtVariable = "SANDBOX_TEST_HANG_AT" // VERB: that call takes effect, traces "hangs", and answers when its context ends
 	traceVariable  = "SANDBOX_TEST_TRACE"   // a file to which every call's verb is appended
 	idleVariable   = "SANDBOX_TEST_IDLE"    // set: reading an instance does nothing
@@ -57,15 +57,19 @@ func TestMain(m *testing.M) {
 func interceptProcess() func(context.Context, backend.Call, func(context.Context) error) error {
 	killAt, hangAt := os.Getenv(killAtVariable), os.Getenv(hangAtVariable)
 	return func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
-		number := trace(call.Verb)
-		if killAt == call.Verb {
+		trace(call.Verb)
+		number := ""
+		if killAt != "" {
+			number = tracedCalls()
+		}
+		if killAt != "" && killAt == number {
 			kill()
 		}
 		err := attempt(ctx)
-		switch {
-		case killAt == call.Verb+"+", killAt == strconv.Itoa(number)+"+":
+		if killAt == number+"+" {
 			kill()
-		case hangAt == call.Verb:
+		}
+		if hangAt == call.Verb {
 			trace("hangs")
 			<-ctx.Done()
 			return ctx.Err()
@@ -79,24 +83,23 @@ func kill() {
 	select {}
 }
 
-// trace tells of a call, and returns how many have been told of in this run.
-func trace(verb string) (number int) {
+func trace(verb string) {
 	name := os.Getenv(traceVariable)
 	if name == "" {
-		return 0
+		return
 	}
 	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return 0
+		return
 	}
 	defer file.Close()
 	fmt.Fprintln(file, verb)
-	if strings.HasSuffix(os.Getenv(killAtVariable), "+") {
-		if told, err := os.ReadFile(name); err == nil { // a pipe is not read back
-			number = bytes.Count(told, []byte("\n"))
-		}
-	}
-	return number
+}
+
+// tracedCalls returns how many calls all the processes of a run have traced.
+func tracedCalls() string {
+	traced, _ := os.ReadFile(os.Getenv(traceVariable))
+	return strconv.Itoa(bytes.Count(traced, []byte("\n")))
 }
 
 // workspace is a directory with a configuration, for the terraform command.

@@ -241,6 +241,21 @@ func (w *world) record() string {
 	return string(data)
 }
 
+// rewrite changes the record of the only sandbox as an editor does.
+func (w *world) rewrite(edit func(record map[string]any)) {
+	w.t.Helper()
+	var record map[string]any
+	if err := json.Unmarshal([]byte(w.record()), &record); err != nil {
+		w.t.Fatal(err)
+	}
+	edit(record)
+	data, err := json.Marshal(record)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	write(w.t, filepath.Join(w.dir, "sandboxes", w.only().Handle, "meta.json"), data)
+}
+
 // envOf checks the environment the only sandbox was born with.
 func (w *world) envOf(want map[string]string) error {
 	var record struct{ Env map[string]string }

@@ -110,6 +110,9 @@ func (r *connectionResource) ModifyPlan(ctx context.Context, req resource.Modify
 			resp.RequiresReplace.Append(path.Root("location"))
 		}
 	}
+	if !state.Location.Equal(plan.Location) {
+		r.dryRunPrepare(ctx, plan, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 

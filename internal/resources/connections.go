@@ -59,6 +59,7 @@ type place struct {
 	status   backend.Status
 	err      error
 	prepared bool
+	dryRuns  map[string]bool // what is known to succeed
 }
 
 // Open parses and opens uri. The same place is opened once in a run.

@@ -25,7 +25,9 @@ var (
 func NewImageResource() resource.Resource { return &imageResource{} }
 
 // imageResource is an image, named by its content. Another content is built in
-// place, so that no sandbox dies for an image that then does not build.
+// place: the resource is never without an image. Terraform destroys what depends
+// on it before that, unless it is created before it is destroyed; hence the dry
+// run when planning.
 type imageResource struct{ configured }
 
 // Metadata names the resource.
@@ -43,7 +45,11 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	conn := r.refuse(plan.withSecretsOf(config), &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || req.State.Raw.IsNull() {
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.State.Raw.IsNull() {
+		dryRunBuild(ctx, conn, plan, &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -57,6 +63,7 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	reference := state.Reference
 	if elsewhere || !plan.sameContent(state) {
 		reference = types.StringUnknown()
+		dryRunBuild(ctx, conn, plan, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("reference"), reference)...)
 }
@@ -135,7 +142,7 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	attempt := fmt.Sprintf("Image %s on %s cannot be read", reference, conn.Location())
 	identity, err := conn.Witness(ctx, remembered.Identity)
 	if err != nil {
-		addError(&resp.Diagnostics, attempt, err)
+		addError(&resp.Diagnostics, attempt, forGood(err))
 		return
 	}
 	there, err := builder.HasImage(ctx, reference)
@@ -185,15 +192,17 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		return
 	}
 	reference := state.Reference.ValueString()
-	_, err := conn.Witness(ctx, remembered.Identity)
-	if err == nil {
-		err = builder.DeleteImage(ctx, reference)
+	attempt := fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location())
+	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
+		addError(&resp.Diagnostics, attempt, forGood(err))
+		return
 	}
+	err := builder.DeleteImage(ctx, reference)
 	if errors.Is(err, backend.ErrConflict) {
 		err = fmt.Errorf("%w\n\nA sandbox still uses the image. Destroy it first, or set delete_on_destroy = false and apply, "+
 			"so that the image is only forgotten", err)
 	}
 	if err != nil {
-		addError(&resp.Diagnostics, fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location()), err)
+		addError(&resp.Diagnostics, attempt, err)
 	}
 }

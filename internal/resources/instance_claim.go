@@ -152,13 +152,8 @@ func (c *claim) leave(ctx context.Context, failure error) error {
 		markOnce(tags, sandbox.TagTeardownAt, c.at)
 		c.release(tags)
 	})
-	switch {
-	case errors.Is(err, backend.ErrNotFound):
+	if errors.Is(err, backend.ErrNotFound) {
 		return nil
-	case err != nil:
-		return fmt.Errorf("%w\n\nIt stays in the state. It could not be marked for teardown either (%v), so the janitor "+
-			"takes it only after its expiry. Run the same command again", failure, err)
 	}
-	return fmt.Errorf("%w\n\nIt stays in the state and is marked for teardown (%s). Run the same command again, "+
-		"or leave it to the janitor", failure, sandbox.TagTeardownAt)
+	return unfinished(failure, err)
 }

@@ -44,7 +44,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := conn.Witness(bounded, remembered.Identity); err != nil {
-		addError(&resp.Diagnostics, attempt, err)
+		addError(&resp.Diagnostics, attempt, forGood(err))
 		return
 	}
 
@@ -65,7 +65,9 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 			holder, ref.Handle, state.ExpiresAt.ValueString()))
 		return
 	}
-	if err := destroy(bounded, conn.Backend, ref); err != nil {
+	err = destroy(bounded, conn.Backend, ref)
+	conn.Snapshot.Forget(ref)
+	if err != nil {
 		if left := claim.leave(ctx, err); left != nil {
 			addError(&resp.Diagnostics, attempt, left)
 		}

@@ -23,7 +23,7 @@ import (
 
 // ModifyPlan refuses what the connection cannot enforce, and decides between
 // nothing, an update in place and a replacement. It uses the state, the plan and
-// Read's verdict, never the clock, and does no I/O.
+// Read's verdict, never the clock. What it plans to make it tries in a dry run.
 func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.connections == nil {
 		return
@@ -37,7 +37,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !req.State.Raw.IsNull() {
+	if req.State.Raw.IsNull() {
+		dryRunCreate(ctx, conn, plan, nil, &resp.Diagnostics)
+	} else {
 		var state instanceModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		remembered := recall(ctx, req.Private, &resp.Diagnostics)
@@ -49,6 +51,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 			differing = adopt(differing, state, &resp.Diagnostics)
 		}
 		guard(differing, unknown, &resp.Diagnostics)
+		if len(differing) > 0 && remembered.Due != replacingDue && !resp.Diagnostics.HasError() {
+			dryRunCreate(ctx, conn, plan, differing, &resp.Diagnostics)
+		}
 		for _, name := range differing {
 			resp.RequiresReplace.Append(path.Root(name))
 		}
@@ -203,7 +208,8 @@ func adopt(differing []string, state instanceModel, diags *diag.Diagnostics) []s
 
 // guard stops a plan that would destroy a sandbox before it is known whether the
 // next one can be made. An unknown image does not count: it is a reference that
-// is made in the same apply, from a sandbox_image that was built by then.
+// is made in the same apply, from a sandbox_image whose build was tried in a dry
+// run.
 func guard(differing []string, unknown map[string]bool, diags *diag.Diagnostics) {
 	if len(differing) == 0 {
 		return

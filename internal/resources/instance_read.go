@@ -42,7 +42,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	attempt := fmt.Sprintf("Sandbox %s on %s cannot be read", state.Handle.ValueString(), conn.Location())
 	remembered.Identity, err = conn.Witness(ctx, remembered.Identity)
 	if err != nil {
-		addError(&resp.Diagnostics, attempt, err)
+		addError(&resp.Diagnostics, attempt, forGood(err))
 		return
 	}
 	found, err := conn.Snapshot.Get(ctx, remembered.ref(state.Handle.ValueString()))
@@ -54,9 +54,13 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	case err != nil:
 		addError(&resp.Diagnostics, attempt, err)
 		return
+	case found.Problem != "" && state.Lifetime.IsNull(): // an import needs to know it
+		resp.Diagnostics.AddError(attempt, found.Problem+"\n\nRestore what is named above, then import it.")
+		return
 	case found.Problem != "":
-		resp.Diagnostics.AddError(attempt, found.Problem+
-			"\n\nThe sandbox is there and stays in the state. Repair or remove what is named above, then run again.")
+		warnUnreadable(attempt, found, &resp.Diagnostics)
+		remembered.Due = nothingDue
+		remembered.keep(ctx, resp.Private, &resp.Diagnostics)
 		return
 	}
 	remembered.Incarnation = found.Incarnation
@@ -68,6 +72,11 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 			"It is renewed by the first apply after the task has let go; otherwise it ends at %s.",
 			found.Handle, holder, state.ExpiresAt.ValueString()))
 		remembered.Due = nothingDue
+	}
+	if remembered.Due == replacingDue {
+		warnReplaced(state, found, &resp.Diagnostics)
+	} else {
+		r.warnLateEnd(state, found, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	remembered.keep(ctx, resp.Private, &resp.Diagnostics)

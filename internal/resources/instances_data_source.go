@@ -4,11 +4,9 @@
 package resources
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -113,14 +111,20 @@ func (d *instancesDataSource) Read(ctx context.Context, req datasource.ReadReque
 // list reads the whole connection and keeps what matches.
 func (m instancesModel) list(ctx context.Context, conn *Connection, diags *diag.Diagnostics) []instanceData {
 	matching := []instanceData{}
-	for found, err := range conn.Backend.List(ctx) {
-		if err == nil && !found.TagsKnown && found.Problem == "" {
+	all, err := conn.Snapshot.All(ctx)
+	if err != nil {
+		addError(diags, fmt.Sprintf("Sandboxes on %s cannot be listed completely", conn.Location()), err)
+		return nil
+	}
+	for _, found := range all {
+		var err error
+		if !found.TagsKnown && found.Problem == "" {
 			found, err = conn.Backend.Get(ctx, found.Ref) // a filter must not take unknown tags for none
 		}
 		switch {
 		case errors.Is(err, backend.ErrNotFound): // gone meanwhile
 		case err != nil:
-			addError(diags, fmt.Sprintf("Sandboxes on %s cannot be listed completely", conn.Location()), err)
+			addError(diags, fmt.Sprintf("Sandbox %s on %s cannot be read", found.Handle, conn.Location()), err)
 			return nil
 		case found.Problem != "":
 			diags.AddWarning(fmt.Sprintf("Sandbox %s on %s cannot be read", found.Handle, conn.Location()), found.Problem)
@@ -128,9 +132,6 @@ func (m instancesModel) list(ctx context.Context, conn *Connection, diags *diag.
 			matching = append(matching, instanceDataOf(found))
 		}
 	}
-	slices.SortFunc(matching, func(a, b instanceData) int {
-		return cmp.Compare(a.Handle.ValueString(), b.Handle.ValueString())
-	})
 	return matching
 }
 

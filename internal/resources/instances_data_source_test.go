@@ -86,7 +86,8 @@ func TestUnknownTagsAreReadBeforeAFilterJudges(t *testing.T) {
 	made := func(handle, owner string) sandbox.Sandbox {
 		return sandbox.Sandbox{Ref: sandbox.Ref{Handle: handle}, TagsKnown: true, Tags: sandbox.Tags{airflow.TagOwner: owner}}
 	}
-	conn := &Connection{Backend: terse{whole: []sandbox.Sandbox{made("c", "x"), made("b", "y"), made("a", "x"), made("d", "x")}, gone: "d"}}
+	b := terse{whole: []sandbox.Sandbox{made("c", "x"), made("b", "y"), made("a", "x"), made("d", "x")}, gone: "d"}
+	conn := &Connection{Backend: b, place: &place{Snapshot: backend.NewSnapshot(b)}}
 	var diags diag.Diagnostics
 	var handles []string
 	for _, data := range (instancesModel{Owner: types.StringValue("x")}).list(t.Context(), conn, &diags) {

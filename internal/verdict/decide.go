@@ -18,7 +18,7 @@ func Decide(facts Facts, policy Policy) Plan {
 	}
 	plan.Verdicts = oncePerKey(plan.Verdicts)
 	slices.SortFunc(plan.Verdicts, oldestFirst)
-	plan.Token = plan.token(facts, policy)
+	plan.Token, plan.Emptied = plan.token(facts, policy), facts.emptied()
 	for _, trips := range breakers {
 		if why := trips(plan, facts, policy); why != "" {
 			plan.Refused = append(plan.Refused, why)

@@ -14,7 +14,6 @@ import (
 // past. The later of the two counts, because either may have been moved.
 var expired = Rule{
 	Reason:  "expired",
-	Act:     Destroy,
 	Needs:   Clock,
 	Mode:    Enforce,
 	Grace:   5 * time.Minute,

@@ -23,7 +23,7 @@ type Check struct {
 // Explain judges like Judge, and tells what every rule says even where
 // something keeps the subject from all of them.
 func Explain(s Subject, facts *Facts, policy Policy) Explanation {
-	e := Explanation{Verdict: Judge(s, facts, policy), Protection: policy.protection(s, facts.Now)}
+	e := Explanation{Verdict: Judge(s, facts, policy), Protection: policy.protection(s, facts.certain())}
 	for _, rule := range rules {
 		finding, _ := rule.ask(s, facts)
 		e.Checks = append(e.Checks, Check{rule.Reason, finding.Holds, policy.mode(rule), finding.Evidence, finding.Doubt})

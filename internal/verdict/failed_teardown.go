@@ -14,7 +14,6 @@ import (
 // grace counts from the request, not from any expiry.
 var failedTeardown = Rule{
 	Reason:  "failed_teardown",
-	Act:     Destroy,
 	Needs:   Clock,
 	Mode:    Enforce,
 	Grace:   15 * time.Minute,

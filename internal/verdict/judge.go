@@ -22,7 +22,7 @@ func Judge(s Subject, facts *Facts, policy Policy) Verdict {
 		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(gone)+"; the listing lags"
 		return v
 	}
-	if why := policy.protection(s, facts.Now); why != "" {
+	if why := policy.protection(s, facts.certain()); why != "" {
 		v.Outcome, v.Doubt = Protected, why
 		return v
 	}
@@ -45,7 +45,7 @@ func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict
 	if finding.Holds == No {
 		return v
 	}
-	v.Reason, v.Act, v.Mode = rule.Reason, rule.Act, policy.mode(rule)
+	v.Reason, v.Mode = rule.Reason, policy.mode(rule)
 	v.Dated, v.Since, v.Evidence, v.Doubt = finding.Dated || !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
 	switch {
 	case suspended:
@@ -55,7 +55,7 @@ func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict
 		v.Outcome = Unjudged
 		return v
 	}
-	return v.age(policy.grace(rule), finding.Marked, facts, policy)
+	return v.age(policy.grace(rule), finding.Marked, facts)
 }
 
 // weight decides between the rules: one that may act now is heard before one
@@ -134,7 +134,7 @@ func (r Rule) ask(s Subject, facts *Facts) (finding Finding, suspended bool) {
 
 // age weighs the age of a proof, and what is remembered of its subject.
 // needsMark is as Finding.Marked.
-func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts, policy Policy) Verdict {
+func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts) Verdict {
 	mark, marked := facts.Marks[v.Key]
 	agreed := marked && mark.Reason == v.Reason && !mark.First.IsZero()
 	v.Attempts, v.Error = mark.Attempts, mark.LastError
@@ -149,12 +149,15 @@ func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts, policy P
 	if mark.Looks > 0 {
 		v.Evidence = append(v.Evidence, Evidence{"looks before", fmt.Sprintf("%d since %s", mark.Looks, stamp(mark.First)), "janitor"})
 	}
-	restart := facts.restart(policy)
 	switch {
 	case mark.Attempts >= MaxAttempts:
 		v.Outcome = Quarantined
-	case restart != "":
-		v.Outcome, v.Doubt, v.Ripe = Suspected, restart, later(v.Ripe, facts.Now)
+	case facts.wentBack():
+		v.Outcome, v.Ripe = Suspected, later(v.Ripe, facts.Now)
+		v.Doubt = fmt.Sprintf("the clock went back since the look at %s, so this one only marks", stamp(facts.lastRead()))
+	case facts.longAgo() && v.Ripe.After(facts.certain()):
+		v.Outcome, v.Ripe = Suspected, later(v.Ripe, facts.Now)
+		v.Doubt = fmt.Sprintf("the last look was long ago, at %s, and since then it only is marked", stamp(facts.LastLook))
 	case facts.Now.Before(v.Ripe), needsMark && (!agreed || mark.Looks == 0):
 		v.Outcome = Suspected
 	case facts.Now.Before(mark.Next):
@@ -169,16 +172,26 @@ func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts, policy P
 // may differ without meaning.
 const clockTolerance = time.Minute
 
-// restart says why this look can only mark, whatever the marks say: time itself
-// is in doubt. Empty: it is not.
-func (f *Facts) restart(policy Policy) string {
-	switch {
-	case f.LastLook.IsZero():
-		return "" // nothing is remembered, so that only dated proof can be ripe
-	case f.Now.Before(f.LastLook.Add(-clockTolerance)):
-		return fmt.Sprintf("the clock went back since the last look at %s, so this look only marks", stamp(f.LastLook))
-	case f.Now.Sub(f.LastLook) > policy.longGap():
-		return fmt.Sprintf("the last look was long ago, at %s, so this look only marks", stamp(f.LastLook))
+// wentBack reports whether time itself is in doubt, so that this look only marks
+// and begins the age of every mark anew.
+func (f *Facts) wentBack() bool { return f.Now.Before(f.lastRead().Add(-clockTolerance)) }
+
+func (f *Facts) lastRead() time.Time { return later(f.LastLook, f.LookBegan) }
+
+// longGap is longer than any schedule that looks often has between two looks: a
+// weekly one fits.
+const longGap = 8 * 24 * time.Hour
+
+// longAgo reports whether the last look was so long ago that the clock may as
+// well have been set forward, which one clock cannot tell.
+func (f *Facts) longAgo() bool { return !f.LastLook.IsZero() && f.Now.Sub(f.LastLook) > longGap }
+
+// certain is the latest moment that has certainly come. After a long gap that is
+// the last look: only what was ripe by then may go, so that a place that is
+// looked at once a month is a month late, and no more.
+func (f *Facts) certain() time.Time {
+	if f.longAgo() {
+		return f.LastLook
 	}
-	return ""
+	return f.Now
 }

@@ -50,7 +50,7 @@ func TestALookAtWhichTimeIsInDoubtOnlyMarks(t *testing.T) {
 	}{
 		{"ten minutes after the last", noon.Add(-10 * time.Minute), Condemned},
 		{"the first of all", time.Time{}, Condemned},
-		{"a long gap", noon.Add(-9 * 24 * time.Hour), Suspected},
+		{"a long gap, and it was alive at the last", noon.Add(-9 * 24 * time.Hour), Suspected},
 		{"the clock went back", noon.Add(2 * time.Minute), Suspected},
 		{"the clock was put right by a little", noon.Add(30 * time.Second), Condemned},
 	} {
@@ -64,8 +64,58 @@ func TestALookAtWhichTimeIsInDoubtOnlyMarks(t *testing.T) {
 			}
 			marks := Remember(facts, Decide(facts, enforced()))
 			mark, marked := marks[s.Key()]
-			if trusted := c.want == Condemned; !marked || mark.First.Equal(noon) != trusted || mark.Looks > 0 != trusted {
+			if trusted := c.name != "the clock went back"; !marked || mark.First.Equal(noon) != trusted || mark.Looks > 0 != trusted {
 				t.Errorf("remembered as %+v", mark)
+			}
+		})
+	}
+}
+
+func TestAfterALongGapGoesWhatWasRipeAtTheLastLook(t *testing.T) {
+	const month = 31 * 24 * time.Hour
+	box := func(end time.Duration) Subject {
+		return running(func(b *sandbox.Sandbox) {
+			b.CreatedAt = noon.Add(-4 * month)
+			expiredAt(noon.Add(-end))(b)
+		})
+	}
+	protected := box(month + time.Hour)
+	protected.Sandbox.Tags[sandbox.TagProtect] = unix(noon.Add(-24 * time.Hour))
+	left := leftover(func(l *sandbox.Leftover) {
+		l.CreatedAt, l.ChangedAt = noon.Add(-4*month), noon.Add(-4*month)
+	})
+	seen := func(ago time.Duration, looks int) Mark {
+		return Mark{Reason: "orphaned_workspace", First: noon.Add(-ago), Looks: looks}
+	}
+	for _, c := range []struct {
+		name string
+		s    Subject
+		mark Mark
+		want Outcome
+	}{
+		{"expired before it", box(month + time.Hour), Mark{}, Condemned},
+		{"expired before it, but within the grace", box(month + time.Minute), Mark{}, Suspected},
+		{"expired before it, and protected until a day ago", protected, Mark{}, Protected},
+		{"expired since", box(month - time.Hour), Mark{}, Suspected},
+		{"left behind, and never seen", left, Mark{}, Suspected},
+		{"left behind, and first seen by it", left, seen(month, 1), Suspected},
+		{"left behind, and seen twice", left, seen(2*month, 2), Condemned},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			facts := looked(c.s)
+			facts.LastLook = noon.Add(-month)
+			if c.mark.Reason != "" {
+				facts.Marks = Marks{c.s.Key(): c.mark}
+			}
+			v := Judge(c.s, &facts, enforced())
+			if v.Outcome != c.want || (v.Doubt == "") != (c.want == Condemned) {
+				t.Errorf("judged %+v, want %s", v, c.want)
+			}
+			if c.want == Protected {
+				return
+			}
+			if mark := Remember(facts, Decide(facts, enforced()))[c.s.Key()]; mark.Looks != c.mark.Looks+1 {
+				t.Errorf("this look does not count for the next: %+v", mark)
 			}
 		})
 	}

@@ -14,7 +14,6 @@ import (
 // tells when a directory was made; the age of the mark bounds that as well.
 var orphanedWorkspace = Rule{
 	Reason: "orphaned_workspace",
-	Act:    RemoveLeftover,
 	Needs:  Complete | Clock,
 	Mode:   Report,
 	Grace:  24 * time.Hour,

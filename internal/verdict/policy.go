@@ -19,16 +19,10 @@ type Policy struct {
 	Share float64
 	// Accept is the Token of what a person lets pass.
 	Accept string
-	// LongGap is how long ago the last look may be before this one only marks;
-	// 0: DefaultLongGap.
-	LongGap time.Duration
 }
 
-// The defaults of a Policy.
-const (
-	DefaultShare   = 0.25
-	DefaultLongGap = 8 * 24 * time.Hour // a weekly schedule fits
-)
+// DefaultShare is the Share of a Policy that names none.
+const DefaultShare = 0.25
 
 // Protection names what is kept whatever the reasons, besides the tag
 // sandbox.TagProtect.
@@ -61,13 +55,6 @@ func (p Policy) mode(r Rule) Mode {
 		mode = r.Mode
 	}
 	return min(mode, p.Mode)
-}
-
-func (p Policy) longGap() time.Duration {
-	if p.LongGap > 0 {
-		return p.LongGap
-	}
-	return DefaultLongGap
 }
 
 func (p Policy) share() float64 {

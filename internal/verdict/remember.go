@@ -61,14 +61,14 @@ func Remember(facts Facts, plan Plan) Marks {
 
 // agree counts one more look that saw the reason.
 func (m Mark) agree(v Verdict, facts Facts) Mark {
-	if m.Reason != v.Reason || v.Doubt != "" || m.First.IsZero() || m.First.After(facts.Now) {
+	if m.Reason != v.Reason || facts.wentBack() || m.First.After(facts.Now) {
 		m = m.StartOver()
 		if furthest := facts.Now.Add(maxBackOff); m.Next.After(furthest) {
 			m.Next = furthest
 		}
 	}
 	m.Reason = v.Reason
-	if v.Doubt != "" {
+	if facts.wentBack() {
 		return m // a time that is in doubt must not become the age of anything
 	}
 	if m.First.IsZero() {

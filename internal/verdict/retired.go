@@ -15,7 +15,6 @@ import (
 // whole grace, no look may have met one.
 var retired = Rule{
 	Reason:  "retired",
-	Act:     Destroy,
 	Needs:   Clock,
 	Mode:    Enforce,
 	Grace:   time.Hour,

@@ -48,22 +48,13 @@ type Finding struct {
 	Doubt    string // why the answer is Unknown
 }
 
-// Need is what a rule cannot do without. Unmet, it holds for nothing.
-type Need int
+// Precondition is what a rule cannot do without. Unmet, it holds for nothing.
+type Precondition int
 
-// The needs.
+// The preconditions.
 const (
-	Complete Need = 1 << iota // a complete look
-	Clock                     // a clock that can be believed
-)
-
-// Act is what reclaiming means.
-type Act int
-
-// The acts.
-const (
-	Destroy        Act = iota // destroy the sandbox
-	RemoveLeftover            // remove what a sandbox left on the host
+	Complete Precondition = 1 << iota // a complete look
+	Clock                             // a clock that can be believed
 )
 
 // Mode says whether a reason only is reported or acts. The zero value is the
@@ -90,8 +81,7 @@ func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 // Rule is one reason to reclaim.
 type Rule struct {
 	Reason Reason
-	Act    Act
-	Needs  Need
+	Needs  Precondition
 	Mode   Mode          // unless the policy says otherwise
 	Grace  time.Duration // unless the policy says otherwise
 	// Managed allows the rule to take a sandbox that Terraform manages.

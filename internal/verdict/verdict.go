@@ -40,6 +40,9 @@ func (s Subject) Key() Key {
 type Facts struct {
 	Now      time.Time
 	LastLook time.Time // the clock at the look before; zero: none is remembered
+	// LookBegan is the clock at the look that a later read belongs to; zero: this
+	// is the look.
+	LookBegan time.Time
 
 	// Place is who answers, and LastPlace who did at the look before; empty: not
 	// known. What is remembered of one place says nothing about another.
@@ -99,7 +102,6 @@ type Verdict struct {
 	Outcome  Outcome    `json:"outcome"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Mode     Mode       `json:"mode"`            // Report: a person is told, nothing is touched
-	Act      Act        `json:"-"`               // what reclaiming it means
 	Dated    bool       `json:"dated"`           // the proof bears its own date; false: our marks date it
 	Since    time.Time  `json:"since,omitzero"`  // dead since
 	Ripe     time.Time  `json:"ripe,omitzero"`   // from when it may be reclaimed, or asked again
@@ -114,6 +116,7 @@ type Verdict struct {
 type Plan struct {
 	Verdicts []Verdict // of every subject, oldest proof first, ties by key
 	Refused  []string  // breakers that tripped: nothing is touched here
+	Emptied  bool      // one of them is that nothing is listed any more, which a second look believes
 	Token    string    // names exactly what a person may let pass: another place, or the set that the share breaker counts; empty: nothing
 }
 

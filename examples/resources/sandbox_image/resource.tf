@@ -9,4 +9,9 @@ resource "sandbox_instance" "python" {
   connection_uri = "local:"
   image          = sandbox_image.python.reference
   lifetime       = "1h"
+
+  # The next image is built before this sandbox is destroyed.
+  lifecycle {
+    create_before_destroy = true
+  }
 }

@@ -71,7 +71,7 @@ func (r *reference) Refuse(spec sandbox.Spec) []backend.Refusal {
 func (r *reference) Prepare(context.Context) error { return nil }
 
 func (r *reference) Check(ctx context.Context) (backend.Status, error) {
-	status := backend.Status{Identity: "account of " + r.name, Version: "1"}
+	status := backend.Status{Identity: "account of " + r.name}
 	switch r.flaw {
 	case identityChanges:
 		status.Identity = sandbox.NewMark()

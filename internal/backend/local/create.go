@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -41,9 +42,6 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 	if err := h.Prepare(ctx); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	if _, err := h.isolation(ctx); err != nil {
-		return sandbox.Sandbox{}, err
-	}
 	st, err := openState(h.dir)
 	if err != nil {
 		return sandbox.Sandbox{}, err
@@ -55,15 +53,25 @@ func (h *host) create(ctx context.Context, req backend.Request) (sandbox.Sandbox
 		return sandbox.Sandbox{}, err
 	}
 	defer images.Close()
-	if err := st.checkUsable(rec.Image); err != nil {
+	check := backend.Call{Verb: "check-image", Idempotent: true, Deadline: treeDeadline}
+	err = h.call(ctx, check, func(ctx context.Context) error { return st.checkUsable(ctx, rec.Image) })
+	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 
 	draft := &draft{st: st, name: rec.Handle + "-" + rec.Incarnation}
-	defer draft.discard()
-	err = h.caller.Do(ctx, write("stage"), func(ctx context.Context) error { return draft.fill(ctx, &rec) })
+	defer draft.discard(ctx)
+	err = h.call(ctx, write("stage"), func(ctx context.Context) error {
+		if err := st.lendUser(ctx, &rec); err != nil {
+			return err
+		}
+		if err := h.checkRoom(ctx, st, rec); err != nil {
+			return err
+		}
+		return draft.fill(ctx, rec)
+	})
 	if err == nil {
-		err = h.caller.Do(ctx, write("create"), func(ctx context.Context) error { return draft.publish(ctx, rec.Handle) })
+		err = h.call(ctx, write("create"), func(context.Context) error { return draft.publish(rec.Handle) })
 	}
 	if err != nil {
 		return sandbox.Sandbox{}, err
@@ -90,7 +98,7 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 	rec := record{
 		Schema:      schema,
 		Handle:      req.Name,
-		Incarnation: random(),
+		Incarnation: sandbox.NewMark(),
 		Mark:        req.Mark,
 		Status:      statusRunning,
 		StatusSince: now,
@@ -114,16 +122,34 @@ func (h *host) newRecord(req backend.Request) (record, error) {
 	return rec, err
 }
 
-// fill makes the whole directory of the sandbox.
-func (d *draft) fill(ctx context.Context, rec *record) error {
-	if os.Geteuid() == 0 {
-		uid, err := d.st.takeUID(ctx)
-		if err != nil {
-			return err
-		}
-		rec.UID, rec.GID = uid, uid
+// lendUser gives the sandbox a host user of its own, where root can.
+func (st *state) lendUser(ctx context.Context, rec *record) error {
+	if os.Geteuid() != 0 {
+		return nil
 	}
-	data, err := encode(*rec)
+	uid, err := st.takeUID(ctx)
+	rec.UID, rec.GID = uid, uid
+	return err
+}
+
+// checkRoom asks the engine whether a command can run in the sandbox at all.
+func (h *host) checkRoom(ctx context.Context, st *state, rec record) error {
+	e, err := h.isolation(ctx)
+	if err != nil {
+		return err
+	}
+	// The sandbox's own directory is not there yet: the one above stands for it.
+	room, err := st.room(rec, filepath.Join(h.dir, sandboxesDir))
+	if err != nil {
+		return err
+	}
+	room.Argv = []string{"true"}
+	return classified(e.Check(room))
+}
+
+// fill makes the whole directory of the sandbox.
+func (d *draft) fill(ctx context.Context, rec record) error {
+	data, err := encode(rec)
 	if err != nil {
 		return err
 	}
@@ -149,7 +175,7 @@ func (d *draft) fill(ctx context.Context, rec *record) error {
 }
 
 // publish is the moment at which the sandbox exists.
-func (d *draft) publish(ctx context.Context, handle string) error {
+func (d *draft) publish(handle string) error {
 	staging, err := d.st.folder.folder(stagingDir)
 	if err != nil {
 		return err
@@ -160,9 +186,6 @@ func (d *draft) publish(ctx context.Context, handle string) error {
 		return err
 	}
 	defer sandboxes.Close()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
 	err = staging.rename(d.name, sandboxes, handle)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%w: there is one of that name already", backend.ErrConflict)

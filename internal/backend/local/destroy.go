@@ -37,12 +37,15 @@ func (h *host) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	switch {
 	case errors.Is(err, errOtherLife):
 		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: incarnation %s is gone and the handle lives as another", backend.ErrConflict, ref.Incarnation))
+	case errors.Is(err, errHangs):
+		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 	case err != nil && !errors.Is(err, backend.ErrNotFound):
 		return h.failed("destroy sandbox", ref.Handle, err)
 	case trashed == "":
 		return nil
 	}
-	err = h.do(ctx, read("delete"), func(_ context.Context, st *state) error { return st.eraseTrash(trashed) })
+	call := backend.Call{Verb: "delete", Idempotent: true, Deadline: treeDeadline}
+	err = h.do(ctx, call, func(ctx context.Context, st *state) error { return st.eraseTrash(ctx, trashed) })
 	if err != nil {
 		slog.WarnContext(ctx, "destroyed sandbox left files behind", "handle", ref.Handle,
 			"path", filepath.Join(h.dir, trashDir, trashed), "error", err)
@@ -101,6 +104,10 @@ func (st *state) markStopping(ctx context.Context, ref sandbox.Ref, now time.Tim
 	})
 }
 
+// errHangs: a command did not end within stopWithin. It becomes ErrUnavailable
+// only where no Caller would wait all over again.
+var errHangs = errors.New("its commands have not ended")
+
 // waitIdle waits until no command runs in the sandbox dir. Closing what it
 // returns lets commands in again.
 func waitIdle(ctx context.Context, dir folder) (*os.File, error) {
@@ -108,8 +115,8 @@ func waitIdle(ctx context.Context, dir folder) (*os.File, error) {
 	defer cancel()
 	lock, err := dir.lock(waiting, runLock, exclusive)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w: its commands have not ended within %s; whoever runs them hangs, see who has %s open",
-			backend.ErrUnavailable, stopWithin, filepath.Join(dir.Name(), runLock))
+		return nil, fmt.Errorf("%w within %s; whoever runs them hangs, see who has %s open",
+			errHangs, stopWithin, filepath.Join(dir.Name(), runLock))
 	}
 	return lock, err
 }
@@ -142,18 +149,18 @@ func (st *state) moveToTrash(parent, name string) (string, error) {
 		return "", err
 	}
 	defer to.Close()
-	trashed := name + "-" + random()
+	trashed := name + "-" + sandbox.NewMark()
 	if err := from.rename(name, to, trashed); err != nil {
 		return "", err
 	}
 	return trashed, errors.Join(from.Sync(), to.Sync())
 }
 
-func (st *state) eraseTrash(name string) error {
+func (st *state) eraseTrash(ctx context.Context, name string) error {
 	trash, err := st.folder.folder(trashDir)
 	if err != nil {
 		return err
 	}
 	defer trash.Close()
-	return trash.erase(name)
+	return trash.erase(ctx, name)
 }

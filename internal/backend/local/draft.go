@@ -8,6 +8,7 @@ package local
 import (
 	"context"
 	"os"
+	"time"
 )
 
 // draft is something in the making: a directory in staging whose lock its maker
@@ -31,10 +32,16 @@ func (d *draft) make(ctx context.Context) (folder, error) {
 	return dir, nil
 }
 
+// discardWithin bounds how long what was given up is deleted, also when it was
+// an interrupt; what remains then is a Leftover.
+const discardWithin = 10 * time.Second
+
 // discard removes what was not moved to its place.
-func (d *draft) discard() {
+func (d *draft) discard(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardWithin)
+	defer cancel()
 	if staging, err := d.st.folder.folder(stagingDir); err == nil {
-		_ = staging.erase(d.name)
+		_ = staging.erase(ctx, d.name)
 		staging.Close()
 	}
 	if d.lock != nil {

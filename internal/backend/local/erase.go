@@ -6,12 +6,15 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // erase removes name and all below it; that it is gone already is fine. Links
@@ -20,7 +23,7 @@ import (
 //
 // Subdirectories are moved up into name before they are emptied, so that depth
 // costs neither descriptors nor path length, whatever a command has built.
-func (d folder) erase(name string) error {
+func (d folder) erase(ctx context.Context, name string) error {
 	dir, is, err := d.removeFile(name)
 	if err != nil || !is {
 		return err
@@ -35,7 +38,10 @@ func (d folder) erase(name string) error {
 			return d.removeDir(name)
 		}
 		for _, child := range children {
-			if err := dir.hoist(child); err != nil {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := dir.hoist(ctx, child); err != nil {
 				return err
 			}
 		}
@@ -43,7 +49,7 @@ func (d folder) erase(name string) error {
 }
 
 // hoist removes child, after moving the directories in it up beside it.
-func (d folder) hoist(child string) error {
+func (d folder) hoist(ctx context.Context, child string) error {
 	dir, is, err := d.removeFile(child)
 	if err != nil || !is {
 		return err
@@ -54,6 +60,9 @@ func (d folder) hoist(child string) error {
 		return err
 	}
 	for _, name := range names {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		// Moving a directory changes its "..", which takes the right to write to
 		// it: removeFile gives that too.
 		inner, is, err := dir.removeFile(name)
@@ -64,7 +73,7 @@ func (d folder) hoist(child string) error {
 			continue
 		}
 		inner.Close()
-		if err := dir.rename(name, d, random()); err != nil {
+		if err := dir.rename(name, d, sandbox.NewMark()); err != nil {
 			return err
 		}
 	}

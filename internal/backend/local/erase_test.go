@@ -6,6 +6,8 @@
 package local
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -151,3 +153,20 @@ func TestFullDiskIsAnErrorLosesNothingAndCanBeFreed(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestDeletingATreeEndsWithItsContextAndGoesOnAnotherTime(t *testing.T) {
+	dir := place(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "tree/a/b/c"), 0o700))
+	d, err := openFolder(dir)
+	must(t, err)
+	defer d.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.erase(ended, "tree"); !errors.Is(err, context.Canceled) {
+		t.Errorf("erase = %v, want canceled", err)
+	}
+	must(t, d.erase(t.Context(), "tree"))
+	if _, err := os.Lstat(filepath.Join(dir, "tree")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -30,6 +29,8 @@ const (
 	watchEvery = 50 * time.Millisecond
 	// execGrace is what a call may take beside its command.
 	execGrace = time.Minute
+	// maxOutput bounds what is kept of each stream, in bytes: it is held in memory.
+	maxOutput = 256 << 20
 )
 
 // The exit codes that a shell gives a program it cannot run.
@@ -65,8 +66,9 @@ func checkCommand(cmd backend.Command) error {
 		return fmt.Errorf("%w: the command is empty", backend.ErrInvalid)
 	case cmd.Timeout <= 0:
 		return fmt.Errorf("%w: the command needs a timeout", backend.ErrInvalid)
-	case cmd.MaxOutput < 0:
-		return fmt.Errorf("%w: %d bytes of output", backend.ErrInvalid, cmd.MaxOutput)
+	case cmd.MaxOutput < 0, cmd.MaxOutput > maxOutput:
+		return fmt.Errorf("%w: %d bytes of output cannot be kept; at most %d of each stream are, so write more to a file",
+			backend.ErrInvalid, cmd.MaxOutput, maxOutput)
 	}
 	return nil
 }
@@ -81,42 +83,46 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, err
 	}
 	defer running.Close()
-	root, err := st.imageRoot(rec.Image)
+	room, err := st.room(rec, filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir))
 	if err != nil {
 		return backend.Result{}, err
 	}
 
 	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
 	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
-	process, err := e.Start(engine.Spec{
-		Argv:    cmd.Argv,
-		Dir:     commandDir(rec.Workdir, cmd.Dir),
-		Env:     merged(rec.Env, cmd.Env),
+	room.Argv, room.Dir, room.Env = cmd.Argv, commandDir(rec.Workdir, cmd.Dir), merged(rec.Env, cmd.Env)
+	room.Stdin, room.Stdout, room.Stderr = cmd.Stdin, stdout, stderr
+	process, err := e.Start(room)
+	if err != nil {
+		return backend.Result{}, classified(err)
+	}
+	watched := h.watch(ctx, st, rec, process, cmd.Timeout)
+	if watched.cause == gaveUp {
+		return backend.Result{}, context.Cause(ctx)
+	}
+	result := backend.Result{AppliedTimeout: watched.timeout}
+	if err := watched.report(&result); err != nil {
+		return backend.Result{}, classified(err)
+	}
+	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && watched.timeout < cmd.Timeout
+	result.Stdout, result.StdoutTruncated = stdout.kept()
+	result.Stderr, result.StderrTruncated = stderr.kept()
+	return result, nil
+}
+
+// room is where the commands of a sandbox run, with its files in the directory
+// work.
+func (st *state) room(rec record, work string) (engine.Spec, error) {
+	root, err := st.imageRoot(rec.Image)
+	return engine.Spec{
+		Env:     rec.Env,
 		Root:    root,
-		Work:    filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir),
+		Work:    work,
 		Workdir: rec.Workdir,
 		Network: rec.OpenNetwork,
 		HostUID: rec.UID,
 		HostGID: rec.GID,
-		Stdin:   cmd.Stdin,
-		Stdout:  stdout,
-		Stderr:  stderr,
-	})
-	if err != nil {
-		return backend.Result{}, classified(err)
-	}
-	result := backend.Result{AppliedTimeout: min(cmd.Timeout, rec.ExpiresAt.Sub(h.clock.Now()))}
-	watched := watch(ctx, st, rec, process, result.AppliedTimeout)
-	if watched.cause == gaveUp {
-		return backend.Result{}, context.Cause(ctx)
-	}
-	if err := watched.report(&result); err != nil {
-		return backend.Result{}, classified(err)
-	}
-	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && h.ended(rec)
-	result.Stdout, result.StdoutTruncated = stdout.kept()
-	result.Stderr, result.StderrTruncated = stderr.kept()
-	return result, nil
+	}, err
 }
 
 // enter takes part in the sandbox: until the file it returns is closed, nobody
@@ -162,54 +168,69 @@ const (
 
 // ending is how a command ended.
 type ending struct {
-	cause cause
-	exit  engine.Exit
-	err   error
+	cause   cause
+	exit    engine.Exit
+	err     error
+	timeout time.Duration // that applied in the end
 }
 
-// watch waits for the end of process, and brings it about when the timeout is
-// over, the sandbox is being destroyed or ctx ends.
-func watch(ctx context.Context, st *state, rec record, process *engine.Process, timeout time.Duration) ending {
+// watch waits for the end of process, and brings it about when wanted is over,
+// the sandbox ends or is being destroyed, or ctx ends. A renewal moves the
+// sandbox's end.
+func (h *host) watch(ctx context.Context, st *state, rec record, process *engine.Process, wanted time.Duration) ending {
 	ended := make(chan ending, 1)
 	go func() {
 		exit, err := process.Wait()
 		ended <- ending{exit: exit, err: err}
 	}()
+	began := h.clock.Now()
+	timeout := min(wanted, rec.ExpiresAt.Sub(began))
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
-	for why := done; ; {
+
+	for {
+		why := done
 		select {
 		case end := <-ended:
+			end.timeout = timeout
 			return end
-		case <-deadline.C:
-			why = timedOut
 		case <-ctx.Done():
 			why = gaveUp
+		case <-deadline.C:
+			why = timedOut
 		case <-look.C:
-			if st.stands(rec) {
-				continue
-			}
+		}
+		switch now, stands := st.stands(rec); {
+		case why == gaveUp:
+		case !stands:
 			why = destroyed
+		case !now.ExpiresAt.Equal(rec.ExpiresAt):
+			rec, why = now, done
+			timeout = min(wanted, rec.ExpiresAt.Sub(began))
+			deadline.Reset(timeout - h.clock.Now().Sub(began))
+		}
+		if why == done {
+			continue
 		}
 		process.Kill()
 		end := <-ended
-		if end.exit.Killed {
+		if end.timeout = timeout; end.exit.Killed {
 			end.cause = why
 		}
 		return end
 	}
 }
 
-// stands reports whether nobody has begun to destroy the sandbox. A record that
-// cannot be read is no reason to end a command.
-func (st *state) stands(rec record) bool {
+// stands returns the sandbox's record as it is now, and whether nobody has begun
+// to destroy it. A record that cannot be read is no reason to end a command.
+func (st *state) stands(rec record) (record, bool) {
 	now, err := st.find(rec.sandbox().Ref)
 	if err != nil {
-		return !errors.Is(err, backend.ErrNotFound)
+		return rec, !errors.Is(err, backend.ErrNotFound)
 	}
-	return now.Status == statusRunning
+	return now, now.Status == statusRunning
 }
 
 // report writes the exit code. A program that cannot be run is the command's
@@ -221,16 +242,13 @@ func (end ending) report(result *backend.Result) error {
 	if end.cause == done && end.exit.Killed { // by the kernel, out of memory
 		result.ExitCode = 128 + 9
 	}
-	if !errors.Is(end.err, engine.ErrNotRun) {
+	switch {
+	case !errors.Is(end.err, engine.ErrProgram):
 		return end.err
-	}
-	why, found := strings.CutPrefix(end.err.Error(), engine.ErrNotRun.Error()+": bwrap: execvp ")
-	if !found {
-		return end.err
-	}
-	result.ExitCode = exitNotExecutable
-	if strings.HasSuffix(why, "No such file or directory") {
+	case errors.Is(end.err, fs.ErrNotExist):
 		result.ExitCode = exitNotFound
+	default:
+		result.ExitCode = exitNotExecutable
 	}
 	return nil
 }
@@ -238,10 +256,12 @@ func (end ending) report(result *backend.Result) error {
 // classified gives the engine's errors the classes of package backend.
 func classified(err error) error {
 	switch {
+	case errors.Is(err, engine.ErrUnavailable): // before ErrNotRun, which may be its cause
+		return fmt.Errorf("%w: %w", backend.ErrUnenforceable, err)
+	case errors.Is(err, engine.ErrExhausted):
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	case errors.Is(err, engine.ErrInvalid), errors.Is(err, engine.ErrNotRun):
 		return fmt.Errorf("%w: %w", backend.ErrInvalid, err)
-	case errors.Is(err, engine.ErrUnavailable):
-		return fmt.Errorf("%w: %w", backend.ErrUnenforceable, err)
 	}
 	return err
 }

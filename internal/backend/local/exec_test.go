@@ -8,10 +8,14 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -96,6 +100,26 @@ func TestWhileItsCommandIsStoppedASandboxIsStoppingAndRefusesOthers(t *testing.T
 	wantError(t, err, backend.ErrNotFound, "")
 }
 
+func TestDestroyWaitsOnceForARunnerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := testHost(t, place(t))
+		made := create(t, h, nil)
+		d, err := openFolder(filepath.Join(h.dir, sandboxesDir, made.Handle))
+		must(t, err)
+		defer d.Close()
+		hung, err := d.tryLock(runLock, shared)
+		must(t, err)
+		bubble := clock.System() // its time is the bubble's
+		before := bubble.Now()
+		wantError(t, h.Destroy(t.Context(), made.Ref), backend.ErrUnavailable, "its commands have not ended within 10s")
+		if took := bubble.Now().Sub(before); took != stopWithin {
+			t.Errorf("it waited %s, want %s", took, stopWithin)
+		}
+		must(t, hung.Close())
+		must(t, h.Destroy(t.Context(), made.Ref))
+	})
+}
+
 func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
 	h := realHost(t)
 	made := create(t, h, nil)
@@ -108,6 +132,47 @@ func TestRunningCommandEndsAtTheSandboxEnd(t *testing.T) {
 	must(t, err)
 	if !got.TimedOut || !got.Terminated || got.AppliedTimeout > left || got.ExitCode != -1 {
 		t.Errorf("the command ended as %+v; want a timeout of at most %s that was the end", got, left)
+	}
+}
+
+func TestRenewalReachesARunningCommand(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	const left = 2 * time.Second
+	expire := func(rec *record) error {
+		rec.ExpiresAt = h.clock.Now().Add(left)
+		return nil
+	}
+	must(t, h.edit(t.Context(), "shorten", "shorten", made.Ref, expire))
+	end := running(t, h, made.Ref)
+	_, err := h.Renew(t.Context(), made.Ref, h.clock.Now().Add(time.Hour))
+	must(t, err)
+	select {
+	case e := <-end:
+		t.Fatalf("it ended in spite of the renewal: %+v", e)
+	case <-time.After(left + 2*watchEvery):
+	}
+	must(t, h.edit(t.Context(), "shorten", "shorten", made.Ref, expire))
+	if e := <-end; e.err != nil || !e.result.Terminated || !e.result.TimedOut || e.result.AppliedTimeout <= left {
+		t.Errorf("it ended as %+v; want the sandbox's new end", e)
+	}
+}
+
+func TestRenewalDoesNotLengthenACommandsOwnTimeout(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	renewed := make(chan error, 1)
+	in := readerFunc(func([]byte) (int, error) { // the command runs by now
+		_, err := h.Renew(t.Context(), made.Ref, h.clock.Now().Add(2*time.Hour))
+		renewed <- err
+		return 0, io.EOF
+	})
+	const timeout = time.Second
+	got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"sleep", "300"}, Stdin: in, Timeout: timeout})
+	must(t, err)
+	must(t, <-renewed)
+	if !got.TimedOut || got.Terminated || got.AppliedTimeout != timeout {
+		t.Errorf("the command ended as %+v; want its own timeout", got)
 	}
 }
 
@@ -149,18 +214,82 @@ func TestRenewalMovesTheEndAndNeverShortens(t *testing.T) {
 func TestWithoutIsolationNothingIsMadeOrRun(t *testing.T) {
 	h := realHost(t)
 	made := create(t, h, nil)
-	h.engine = nil
-	h.newEngine = func() (*engine.Engine, error) { return nil, engine.ErrUnavailable }
-	_, err := h.Check(t.Context())
-	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
-	_, err = h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	withoutIsolation(h)
+	wantError(t, h.Prepare(t.Context()), backend.ErrUnenforceable, engine.ErrUnavailable.Error())
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
 	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
 	_, err = backend.Create(t.Context(), h, request(h, nil))
 	wantError(t, err, backend.ErrUnenforceable, engine.ErrUnavailable.Error())
 	if all := list(t, h); len(all) != 1 {
 		t.Errorf("List = %v", all)
 	}
-	must(t, h.Destroy(t.Context(), made.Ref)) // what exists can go, whatever the host lacks
+	elsewhere := realHost(t)
+	withoutIsolation(elsewhere)
+	if err := elsewhere.Prepare(t.Context()); err == nil {
+		t.Error("prepared where nothing can be isolated")
+	}
+	if _, err := os.Lstat(elsewhere.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a state directory was made all the same: %v", err)
+	}
+}
+
+// withoutIsolation makes h believe that bubblewrap is gone.
+func withoutIsolation(h *host) {
+	h.engine = nil
+	h.newEngine = func() (*engine.Engine, error) { return nil, engine.ErrUnavailable }
+}
+
+func TestWithoutIsolationWhatExistsIsReadAndCleared(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	image := build(t, h, tarball(t, rootfs(t)))
+	made := create(t, h, nil)
+	must(t, os.Mkdir(filepath.Join(h.dir, stagingDir, "half-made"), 0o711))
+	status, err := h.Check(t.Context())
+	must(t, err)
+	withoutIsolation(h)
+
+	if got, err := h.Check(t.Context()); err != nil || got != status || got.Identity == "" {
+		t.Errorf("Check = %+v, %v; want %+v", got, err, status)
+	}
+	uses := everyUse(h, made.Ref)
+	for name, use := range uses {
+		if name == "Exec" || name == "Destroy" || name == "ReadFile" { // it has no such file
+			continue
+		}
+		if err := use(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, uses["Destroy"](t.Context()))
+	must(t, h.DeleteImage(t.Context(), image))
+	wantCleanEnd(t, h)
+}
+
+func TestHostWithoutRoomForACommandIsUnavailableAndMayBeTriedAgain(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	h.engine = nil
+	h.newEngine = func() (*engine.Engine, error) { return nil, fmt.Errorf("%w: raise the limit", engine.ErrExhausted) }
+	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Timeout: time.Second})
+	wantError(t, err, backend.ErrUnavailable, "raise the limit")
+}
+
+func TestEveryErrorOfTheEngineHasAClass(t *testing.T) {
+	for _, test := range []struct{ engine, class error }{
+		{engine.ErrInvalid, backend.ErrInvalid},
+		{engine.ErrNotRun, backend.ErrInvalid},
+		{engine.ErrExhausted, backend.ErrUnavailable},
+		{engine.ErrUnavailable, backend.ErrUnenforceable},
+		{fmt.Errorf("%w: %w", engine.ErrUnavailable, engine.ErrNotRun), backend.ErrUnenforceable}, // of a preflight
+	} {
+		got := classified(test.engine)
+		wantError(t, got, test.class, test.engine.Error())
+		for _, other := range []error{backend.ErrInvalid, backend.ErrUnavailable, backend.ErrUnenforceable} {
+			if !errors.Is(other, test.class) && errors.Is(got, other) {
+				t.Errorf("%v is %v as well", got, other)
+			}
+		}
+	}
 }
 
 func TestNetworkIsCutUnlessThePolicyOpensIt(t *testing.T) {
@@ -198,6 +327,32 @@ func TestCommandOfAnUnknownProgramSaysSo(t *testing.T) {
 	}
 	_, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"true"}, Dir: "/workspace/missing", Timeout: time.Minute})
 	wantError(t, err, backend.ErrInvalid, "/workspace/missing")
+}
+
+func TestCommandThatCannotBeRunAsAskedIsInvalid(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	made := create(t, h, nil)
+	argv := []string{"true"}
+	for says, cmd := range map[string]backend.Command{
+		"the command is empty":                {Timeout: time.Second},
+		"needs a timeout":                     {Argv: argv},
+		"-1 bytes of output":                  {Argv: argv, Timeout: time.Second, MaxOutput: -1},
+		"bytes of output cannot be kept":      {Argv: argv, Timeout: time.Second, MaxOutput: math.MaxInt},
+		"268435457 bytes of output cannot be": {Argv: argv, Timeout: time.Second, MaxOutput: maxOutput + 1},
+	} {
+		_, err := h.Exec(t.Context(), made.Ref, cmd)
+		wantError(t, err, backend.ErrInvalid, says)
+	}
+}
+
+func TestAsMuchOutputAsIsAllowedIsKept(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	got, err := h.Exec(t.Context(), made.Ref, backend.Command{
+		Argv: []string{"echo", "whole"}, Timeout: time.Duration(math.MaxInt64), MaxOutput: maxOutput})
+	if err != nil || string(got.Stdout) != "whole\n" || got.StdoutTruncated {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 func TestWriterOfASandboxKeepsItFromBeingDeleted(t *testing.T) {

@@ -30,7 +30,8 @@ import (
 // ReadFile reads a file of the workdir.
 func (h *host) ReadFile(ctx context.Context, ref sandbox.Ref, name string, limit int64, w io.Writer) (int64, error) {
 	var n int64
-	err := h.do(ctx, write("read-file"), func(_ context.Context, st *state) error {
+	call := backend.Call{Verb: "read-file", Deadline: treeDeadline}
+	err := h.do(ctx, call, func(ctx context.Context, st *state) error {
 		rec, err := st.find(ref)
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func (h *host) ReadFile(ctx context.Context, ref sandbox.Ref, name string, limit
 				return err
 			}
 			defer f.Close()
-			n, err = copyUpTo(w, f, limit)
+			n, err = copyUpTo(ctx, w, f, limit)
 			return err
 		})
 	})
@@ -70,11 +71,11 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 }
 
 // copyUpTo copies a file of at most limit bytes.
-func copyUpTo(w io.Writer, f *os.File, limit int64) (int64, error) {
+func copyUpTo(ctx context.Context, w io.Writer, f *os.File, limit int64) (int64, error) {
 	if err := fits(f, limit); err != nil {
 		return 0, err
 	}
-	n, err := io.Copy(w, io.LimitReader(f, limit))
+	n, err := io.Copy(w, withContext{ctx, io.LimitReader(f, limit)})
 	if err != nil {
 		return n, err
 	}
@@ -92,14 +93,15 @@ func fits(f *os.File, limit int64) error {
 // WriteFile writes a file of the workdir. Readers see the old content or the
 // new one.
 func (h *host) WriteFile(ctx context.Context, ref sandbox.Ref, name string, r io.Reader) error {
-	err := h.do(ctx, write("write-file"), func(ctx context.Context, st *state) error {
+	call := backend.Call{Verb: "write-file", Deadline: treeDeadline}
+	err := h.do(ctx, call, func(ctx context.Context, st *state) error {
 		rec, lock, err := h.enter(ctx, st, ref)
 		if err != nil {
 			return err
 		}
 		defer lock.Close()
 		return st.inWorkdir(rec, name, func(root *os.Root, name string) error {
-			return replaceFile(root, name, rec, r)
+			return replaceFile(root, name, rec, withContext{ctx, r})
 		})
 	})
 	if err != nil {
@@ -115,7 +117,7 @@ func replaceFile(root *os.Root, name string, rec record, r io.Reader) error {
 	if err := makeParents(root, path.Dir(name), rec); err != nil {
 		return err
 	}
-	temporary := path.Join(path.Dir(name), ".write-"+random())
+	temporary := path.Join(path.Dir(name), ".write-"+sandbox.NewMark())
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -6,34 +6,33 @@
 package local
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-)
 
-// replacedDirs are made anew for every command, so that what an image has there
-// does not matter.
-var replacedDirs = []string{"dev", "proc", "run", "sys", "tmp"}
+	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
+)
 
 // fingerprint identifies the content of the directory dir by what a listing
 // shows: the path, type, permissions, size, modification time and link target
 // of everything in it. It reads no file, so that it takes a moment even for a
 // whole system.
-func fingerprint(dir string) (string, error) {
+func fingerprint(ctx context.Context, dir string) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err := cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains(replacedDirs, name) {
+		if d.IsDir() && engine.Replaces("/"+name) {
 			return fs.SkipDir
 		}
 		info, err := d.Info()

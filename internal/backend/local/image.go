@@ -24,17 +24,19 @@ import (
 //
 //	host                         the host's own /usr and what belongs to it
 //	/absolute/dir                a root file system directory, as it is whenever a command runs
-//	/absolute/dir@sha256-HEX     the same, as long as its fingerprint is that one
+//	/absolute/dir@sha256-HEX     the same, if its fingerprint is that one when a sandbox is made of it
 //	sha256-HEX                   a tarball of those bytes, unpacked into images/
 //
-// The first two name themselves; BuildImage makes the last two.
+// The first two name themselves; BuildImage makes the last two. A directory is
+// used where it is: what changes in it later, the next command sees.
 const hostImage = "host"
 
 // imagesLock is shared while a sandbox is made, exclusive to delete an image.
 const imagesLock = "images.lock"
 
-// buildDeadline bounds one build: to read a directory or to unpack a tarball.
-const buildDeadline = 30 * time.Minute
+// treeDeadline bounds one call that goes through a tree of files or a long one:
+// to read a root file system, to unpack a tarball, to copy, to delete.
+const treeDeadline = 30 * time.Minute
 
 var (
 	unpackedPattern = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
@@ -46,14 +48,34 @@ func isImage(image string) bool {
 	return image == hostImage || unpackedPattern.MatchString(image) || filepath.IsAbs(image) && !strings.ContainsRune(image, 0)
 }
 
-// checkImage reports what cannot be an image, without looking at the disk.
-func checkImage(image string) error {
+// checkImage says what cannot be an image, without looking at the disk.
+func (h *host) checkImage(image string) error {
 	if image == "" || isImage(image) {
-		return nil
+		dir, _ := splitPinned(image)
+		return h.checkRoot(dir)
 	}
 	return fmt.Errorf("%q is not %q, the absolute path of a root file system directory, or the reference of a sandbox_image; "+
 		"images of a registry cannot be used here: export one as a tarball", image, hostImage)
 }
+
+// checkRoot says which directory cannot be a root file system: it would lay open
+// what is not an image's, or commands could change it.
+func (h *host) checkRoot(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return nil
+	}
+	sandboxes := filepath.Join(h.dir, sandboxesDir)
+	switch dir = filepath.Clean(dir); {
+	case dir == "/":
+		return fmt.Errorf("\"/\" is this host's own root; %q shows its programs and nothing else", hostImage)
+	case within(dir, sandboxes), within(sandboxes, dir):
+		return fmt.Errorf("%q holds the sandboxes of this connection or is in one of them: name a directory that is only an image", dir)
+	}
+	return nil
+}
+
+// within reports whether the path dir is outer or below it.
+func within(outer, dir string) bool { return strings.HasPrefix(dir+"/", outer+"/") }
 
 // imageRoot returns the root file system of an image; empty: the host's.
 func (st *state) imageRoot(image string) (string, error) {
@@ -78,19 +100,16 @@ func (st *state) imageRoot(image string) (string, error) {
 
 // checkUsable demands more of an image than imageRoot, before a sandbox is made
 // of it.
-func (st *state) checkUsable(image string) error {
+func (st *state) checkUsable(ctx context.Context, image string) error {
 	root, err := st.imageRoot(image)
 	if err != nil || root == "" {
-		return err
-	}
-	if err := checkReachable(root); err != nil {
 		return err
 	}
 	dir, want := splitPinned(image)
 	if want == "" {
 		return nil
 	}
-	got, err := fingerprint(dir)
+	got, err := fingerprint(ctx, dir)
 	if err == nil && got != want {
 		err = fmt.Errorf("%w: the root file system %s has changed since its sandbox_image was built; apply that again", backend.ErrInvalid, dir)
 	}
@@ -113,7 +132,7 @@ func (h *host) BuildImage(ctx context.Context, spec backend.ImageSpec, log io.Wr
 		err = h.Prepare(ctx)
 	}
 	if err == nil {
-		call := backend.Call{Verb: "build-image", Idempotent: true, Deadline: buildDeadline}
+		call := backend.Call{Verb: "build-image", Idempotent: true, Deadline: treeDeadline}
 		err = h.do(ctx, call, func(ctx context.Context, st *state) error {
 			var err error
 			reference, err = st.buildImage(ctx, spec, log)
@@ -136,10 +155,7 @@ func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", backend.ErrInvalid, err)
 	case info.IsDir():
-		if err := checkReachable(from); err != nil {
-			return "", err
-		}
-		pin, err := fingerprint(from)
+		pin, err := fingerprint(ctx, from)
 		return from + "@" + pin, err
 	case info.Mode().IsRegular():
 		return st.unpackOnce(ctx, from, log)
@@ -150,11 +166,11 @@ func (st *state) buildImage(ctx context.Context, spec backend.ImageSpec, log io.
 // HasImage reports whether a reference still means what it did.
 func (h *host) HasImage(ctx context.Context, reference string) (bool, error) {
 	has := false
-	call := backend.Call{Verb: "has-image", Idempotent: true, Deadline: buildDeadline}
-	err := h.do(ctx, call, func(_ context.Context, st *state) error {
+	call := backend.Call{Verb: "has-image", Idempotent: true, Deadline: treeDeadline}
+	err := h.do(ctx, call, func(ctx context.Context, st *state) error {
 		var err error
 		if isImage(reference) {
-			err = st.checkUsable(reference)
+			err = st.checkUsable(ctx, reference)
 			has = err == nil
 		}
 		if errors.Is(err, backend.ErrInvalid) {
@@ -174,7 +190,8 @@ func (h *host) DeleteImage(ctx context.Context, reference string) error {
 	if !unpackedPattern.MatchString(reference) {
 		return nil
 	}
-	err := h.do(ctx, read("delete-image"), func(ctx context.Context, st *state) error {
+	call := backend.Call{Verb: "delete-image", Idempotent: true, Deadline: treeDeadline}
+	err := h.do(ctx, call, func(ctx context.Context, st *state) error {
 		lock, err := st.lock(ctx, imagesLock, exclusive)
 		if err != nil {
 			return err
@@ -190,7 +207,7 @@ func (h *host) DeleteImage(ctx context.Context, reference string) error {
 		if err != nil {
 			return err
 		}
-		return st.eraseTrash(trashed)
+		return st.eraseTrash(ctx, trashed)
 	})
 	if err != nil {
 		return h.failed("delete image", reference, err)
@@ -205,8 +222,11 @@ func (st *state) checkUnused(ctx context.Context, image string) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range st.entries(ctx, handles) {
-		switch {
+	for _, handle := range handles {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		switch e, err := st.look(handle); {
 		case err != nil:
 			return err
 		case e.Problem != "":

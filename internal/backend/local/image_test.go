@@ -9,6 +9,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -216,4 +218,30 @@ func TestImageIsKeptWhileASandboxMayUseIt(t *testing.T) {
 		t.Errorf("HasImage = %v, %v", has, err)
 	}
 	wantCleanEnd(t, h)
+}
+
+func TestReadingARootFileSystemEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := fingerprint(ctx, rootfs(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("fingerprint = %v, want canceled", err)
+	}
+}
+
+func TestCreateReadsItsImageWithinACallThatHasADeadline(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	image := build(t, h, rootfs(t))
+	var within time.Duration
+	h.caller.Intercept = func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
+		if call.Verb == "check-image" {
+			within = call.Deadline
+		}
+		return attempt(ctx)
+	}
+	req := request(h, nil)
+	req.Spec.Image = image
+	createFrom(t, h, req)
+	if within != treeDeadline {
+		t.Errorf("the image was read within %s, want %s", within, treeDeadline)
+	}
 }

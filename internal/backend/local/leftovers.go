@@ -134,14 +134,15 @@ func (d folder) inUse() (bool, error) {
 // Remove deletes a leftover that is still the one that was listed and that
 // nobody uses.
 func (h *host) Remove(ctx context.Context, l sandbox.Leftover) error {
-	err := h.do(ctx, read("remove-leftover"), func(_ context.Context, st *state) error { return st.remove(l.Ref) })
+	call := backend.Call{Verb: "remove-leftover", Idempotent: true, Deadline: treeDeadline}
+	err := h.do(ctx, call, func(ctx context.Context, st *state) error { return st.remove(ctx, l.Ref) })
 	if err != nil {
 		return h.failed("remove leftover", l.Handle, err)
 	}
 	return nil
 }
 
-func (st *state) remove(ref sandbox.Ref) error {
+func (st *state) remove(ctx context.Context, ref sandbox.Ref) error {
 	kind, name, _ := strings.Cut(ref.Handle, "/")
 	if !slices.Contains(leftoverKinds, kind) || !isEntry(name) {
 		return fmt.Errorf("%w: no leftover is called that", backend.ErrInvalid)
@@ -164,5 +165,5 @@ func (st *state) remove(ref sandbox.Ref) error {
 			return err
 		}
 	}
-	return st.eraseTrash(name)
+	return st.eraseTrash(ctx, name)
 }

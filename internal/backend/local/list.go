@@ -29,17 +29,8 @@ const (
 // vanishes meanwhile is left out.
 func (h *host) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		st, handles, err := h.handles(ctx, "list")
-		if err != nil {
-			yield(sandbox.Sandbox{}, err)
-			return
-		}
-		defer st.Close()
-		for e, err := range st.entries(ctx, handles) {
-			if err != nil {
-				err = h.failed("list", "", err)
-			}
-			if !yield(e.Sandbox, err) || err != nil {
+		for e, err := range h.entries(ctx, "list") {
+			if !yield(e.Sandbox, err) {
 				return
 			}
 		}
@@ -52,33 +43,27 @@ type entry struct {
 	record record
 }
 
-// handles opens the state directory and names what is in it.
-func (h *host) handles(ctx context.Context, verb string) (*state, []string, error) {
-	st, err := openState(h.dir)
-	if err != nil {
-		return nil, nil, h.failed(verb, "", err)
-	}
-	var handles []string
-	err = h.caller.Do(ctx, read(verb), func(context.Context) error {
-		handles, err = st.names(sandboxesDir)
-		return err
-	})
-	if err != nil {
-		st.Close()
-		return nil, nil, h.failed(verb, "", err)
-	}
-	return st, handles, nil
-}
-
-// entries reads what handles name, in their order.
-func (st *state) entries(ctx context.Context, handles []string) iter.Seq2[entry, error] {
+// entries reads every sandbox, in byte order of handles, in calls of one batch
+// each. An error is the last thing it yields.
+func (h *host) entries(ctx context.Context, verb string) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
+		st, err := openState(h.dir)
+		if err != nil {
+			yield(entry{}, h.failed(verb, "", err))
+			return
+		}
+		defer st.Close()
+		var handles []string
+		err = h.call(ctx, read(verb), func(context.Context) (err error) {
+			handles, err = st.names(sandboxesDir)
+			return err
+		})
 		batch := make([]entry, listBatch)
-		for len(handles) > 0 {
+		for err == nil && len(handles) > 0 {
 			n := min(len(handles), listBatch)
-			if err := st.readBatch(ctx, handles[:n], batch[:n]); err != nil {
-				yield(entry{}, err)
-				return
+			err = h.call(ctx, read(verb), func(ctx context.Context) error { return st.readBatch(ctx, handles[:n], batch[:n]) })
+			if err != nil {
+				break
 			}
 			for _, e := range batch[:n] {
 				if e.Handle != "" && !yield(e, nil) {
@@ -86,6 +71,9 @@ func (st *state) entries(ctx context.Context, handles []string) iter.Seq2[entry,
 				}
 			}
 			handles = handles[n:]
+		}
+		if err != nil {
+			yield(entry{}, h.failed(verb, "", err))
 		}
 	}
 }
@@ -152,15 +140,10 @@ func (h *host) Find(ctx context.Context, mark string) ([]sandbox.Sandbox, error)
 	if mark == "" {
 		return nil, fmt.Errorf("%w: an empty mark finds nothing", backend.ErrInvalid)
 	}
-	st, handles, err := h.handles(ctx, "find")
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
 	var found []sandbox.Sandbox
-	for e, err := range st.entries(ctx, handles) {
+	for e, err := range h.entries(ctx, "find") {
 		if err != nil {
-			return nil, h.failed("find", "", err)
+			return nil, err
 		}
 		if e.record.Mark == mark {
 			found = append(found, e.Sandbox)

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -133,5 +135,51 @@ func BenchmarkCreateDestroy(b *testing.B) {
 		if err := h.Destroy(b.Context(), made.Ref); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestBatchThatHasToBeReadAgainIsListedOnce(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	made := []string{create(t, h, nil).Handle, create(t, h, nil).Handle}
+	slices.Sort(made)
+	calls := 0
+	h.caller.Intercept = func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
+		calls++
+		if err := attempt(ctx); err != nil || calls != 2 {
+			return err
+		}
+		return fmt.Errorf("%w: a lost batch", backend.ErrUnavailable)
+	}
+	h.caller.MinWait = time.Millisecond
+	var got []string
+	for _, s := range list(t, h) {
+		got = append(got, s.Handle)
+	}
+	if calls != 3 || !slices.Equal(got, made) { // the names, the batch twice
+		t.Errorf("%d calls listed %v, want %v", calls, got, made)
+	}
+}
+
+func TestListingEndsWithItsContextBetweenTwoBatches(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	made := create(t, h, nil)
+	record, err := os.ReadFile(filepath.Join(h.dir, sandboxesDir, made.Handle, recordFile))
+	must(t, err)
+	for n := range listBatch {
+		handle := fmt.Sprintf("a-%d", n) // before the other one
+		dir := filepath.Join(h.dir, sandboxesDir, handle)
+		must(t, os.Mkdir(dir, 0o711))
+		must(t, os.WriteFile(filepath.Join(dir, recordFile), bytes.ReplaceAll(record, []byte(made.Handle), []byte(handle)), 0o600))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	var last error
+	for _, err := range h.List(ctx) {
+		cancel() // with the first one
+		seen, last = seen+1, err
+	}
+	if seen != listBatch+1 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d were listed, the last with %v; want a batch and the end", seen, last)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,10 +16,8 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/engine"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/statedir"
 )
-
-// productDir is our folder below the system's or the user's state directory.
-const productDir = "taskowned/sandbox"
 
 // host is a state directory as a backend.
 type host struct {
@@ -49,8 +45,8 @@ func open(conn backend.Connection, _ backend.Credentials, caller *backend.Caller
 	dir := conn.Path
 	if dir == "" {
 		var err error
-		if dir, err = defaultDir(); err != nil {
-			return nil, err
+		if dir, err = statedir.Default("sandbox"); err != nil {
+			return nil, fmt.Errorf("%w: local: %w; write local:///absolute/dir", backend.ErrInvalid, err)
 		}
 	}
 	return newHost(dir, caller, clock.System()), nil
@@ -60,39 +56,21 @@ func newHost(dir string, caller *backend.Caller, clk clock.Clock) *host {
 	return &host{dir: dir, caller: caller, clock: clk, newEngine: engine.New}
 }
 
-// defaultDir is where "local:" leads: the system's state for root, else the
-// user's (XDG Base Directory Specification; a relative variable counts as unset).
-func defaultDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return filepath.Join("/var/lib", productDir), nil
-	}
-	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, productDir), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return "", fmt.Errorf("%w: local: needs a home directory and HOME is not set to one; write local:///absolute/dir", backend.ErrInvalid)
-	}
-	return filepath.Join(home, ".local/state", productDir), nil
-}
-
 // Scope names the state directory.
 func (h *host) Scope() string {
 	return backend.Connection{Scheme: "local", Path: h.dir}.Location()
 }
 
-// Check opens the state directory and runs one command in isolation.
+// Check opens the state directory.
 func (h *host) Check(ctx context.Context) (backend.Status, error) {
 	var status backend.Status
-	err := h.do(ctx, read("check"), func(ctx context.Context, st *state) error {
+	err := h.do(ctx, read("check"), func(_ context.Context, st *state) error {
 		status.Identity = st.instance.ID
-		_, err := h.isolation(ctx)
-		return err
+		return nil
 	})
 	if err != nil {
 		return backend.Status{}, h.failed("check", "", err)
 	}
-	status.Detail = "sandboxes in " + h.dir + ", isolated by bubblewrap"
 	return status, nil
 }
 
@@ -130,7 +108,7 @@ func (h *host) isolation(ctx context.Context) (*engine.Engine, error) {
 func read(verb string) backend.Call  { return backend.Call{Verb: verb, Idempotent: true} }
 func write(verb string) backend.Call { return backend.Call{Verb: verb} }
 
-// do is the one way to the state directory. A directory that cannot be opened
+// do makes one call on the state directory. A directory that cannot be opened
 // is an error before the call: trying again would not make it appear.
 func (h *host) do(ctx context.Context, call backend.Call, f func(context.Context, *state) error) error {
 	st, err := openState(h.dir)
@@ -138,11 +116,16 @@ func (h *host) do(ctx context.Context, call backend.Call, f func(context.Context
 		return err
 	}
 	defer st.Close()
+	return h.call(ctx, call, func(ctx context.Context) error { return f(ctx, st) })
+}
+
+// call is do for who keeps the state directory open over several calls.
+func (h *host) call(ctx context.Context, call backend.Call, f func(context.Context) error) error {
 	return h.caller.Do(ctx, call, func(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return f(ctx, st)
+		return f(ctx)
 	})
 }
 

@@ -18,12 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// Prepare makes the state directory. A directory that holds anything else is
-// refused.
+// Prepare makes the state directory, once one command has really been isolated.
+// A directory that holds anything else is refused.
 func (h *host) Prepare(ctx context.Context) error {
-	err := h.caller.Do(ctx, read("prepare"), func(context.Context) error { return prepare(h.dir) })
+	err := h.call(ctx, read("prepare"), func(ctx context.Context) error {
+		if _, err := h.isolation(ctx); err != nil {
+			return err
+		}
+		return prepare(h.dir)
+	})
 	if err != nil {
 		return h.failed("prepare", "", err)
 	}
@@ -65,7 +71,7 @@ func prepare(dir string) error {
 		}
 		made.Close()
 	}
-	return errors.Join(d.Sync(), checkReachable(dir))
+	return d.Sync()
 }
 
 func makeDir(dir string) error {
@@ -87,11 +93,11 @@ func initialise(d folder) error {
 	if err := d.Chmod(searchable()); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(instance{Schema: schema, ID: random(), Machine: machine()}, "", "  ")
+	data, err := json.MarshalIndent(instance{Schema: schema, ID: sandbox.NewMark(), Machine: machine()}, "", "  ")
 	if err != nil {
 		return err
 	}
-	draft := draftPrefix + random()
+	draft := draftPrefix + sandbox.NewMark()
 	defer d.unlink(draft)
 	if err := d.writeSynced(draft, append(data, '\n')); err != nil {
 		return err
@@ -115,24 +121,6 @@ func checkEmpty(d folder) error {
 	for _, name := range names {
 		if name != "lost+found" && name != instanceFile && !strings.HasPrefix(name, draftPrefix) {
 			return fmt.Errorf("%w: %s is not a state directory and holds %q; name an empty or a new directory", backend.ErrInvalid, d.Name(), name)
-		}
-	}
-	return nil
-}
-
-// checkReachable makes sure that the users of sandboxes can reach dir.
-func checkReachable(dir string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	for at := dir; at != "/"; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("%w: the unprivileged users that commands run as cannot reach %s: chmod o+x %s, or name another directory",
-				backend.ErrInvalid, dir, at)
 		}
 	}
 	return nil

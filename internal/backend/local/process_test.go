@@ -285,7 +285,8 @@ func TestEverythingHoldsForAnOrdinaryUser(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(program, content, 0o755))
 
-	cmd := exec.CommandContext(t.Context(), program, "-test.v")
+	// What reads the source tree cannot do so from there, and asks nothing of a user.
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.skip=^TestOfAirflowsSpecs")
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

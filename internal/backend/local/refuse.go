@@ -6,10 +6,9 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,16 +56,30 @@ func (h *host) Refuse(spec sandbox.Spec) []backend.Refusal {
 	refuse(spec.IdleTimeout != 0, "idle_timeout", "nothing runs between two commands of a local sandbox, so nothing can be idle")
 	refuse(spec.Lifetime < lifetimeMin || spec.Lifetime > lifetimeMax, "lifetime",
 		fmt.Sprintf("%s is outside %s to %s", spec.Lifetime, lifetimeMin, lifetimeMax))
-	if err := checkWorkdir(spec.Workdir); err != nil {
-		refuse(true, "workdir", err.Error())
-	}
-	if err := checkImage(spec.Image); err != nil {
+	if err := cmp.Or(h.checkImage(spec.Image), checkHostWorkdir(spec)); err != nil {
 		refuse(true, "image", err.Error())
 	}
-	if err := checkEnv(spec.Env); err != nil {
+	if err := engine.CheckWorkdir(cmp.Or(spec.Workdir, engine.DefaultWorkdir), false); err != nil {
+		refuse(true, "workdir", err.Error())
+	}
+	if err := engine.CheckEnv(spec.Env); err != nil {
 		refuse(true, "env", err.Error())
 	}
 	return refusals
+}
+
+// checkHostWorkdir refuses a workdir in what only an image of its own leaves
+// free. That is a refusal of the image, which may be unknown when planning.
+func checkHostWorkdir(spec sandbox.Spec) error {
+	if cmp.Or(spec.Image, hostImage) != hostImage {
+		return nil
+	}
+	workdir := cmp.Or(spec.Workdir, engine.DefaultWorkdir)
+	withAny, withHost := engine.CheckWorkdir(workdir, false), engine.CheckWorkdir(workdir, true)
+	if withAny == nil && withHost != nil {
+		return fmt.Errorf("with the image %q, the %w", hostImage, withHost)
+	}
+	return nil
 }
 
 func refuseNetwork(policy sandbox.NetworkPolicy) []backend.Refusal {
@@ -89,6 +102,8 @@ func (h *host) RefuseImage(spec backend.ImageSpec) []backend.Refusal {
 	if spec.From != hostImage && (!filepath.IsAbs(spec.From) || strings.ContainsRune(spec.From, 0)) {
 		refusals = append(refusals, backend.Refusal{Attribute: "from", Reason: fmt.Sprintf(
 			"%q is neither %q nor the absolute path of a root file system, a directory or a tarball; a registry cannot be read on this host", spec.From, hostImage)})
+	} else if err := h.checkRoot(spec.From); err != nil {
+		refusals = append(refusals, backend.Refusal{Attribute: "from", Reason: err.Error()})
 	}
 	if len(spec.Commands) > 0 {
 		refusals = append(refusals, backend.Refusal{Attribute: "dockerfile_commands",
@@ -101,37 +116,4 @@ func (h *host) RefuseImage(spec backend.ImageSpec) []backend.Refusal {
 		refusals = append(refusals, backend.Refusal{Attribute: "secrets_wo", Reason: "nothing on this host runs Dockerfile commands, which could use secrets; leave them out"})
 	}
 	return refusals
-}
-
-// systemDirs belong to the system inside, as package engine lays it out; it
-// would refuse every command of a sandbox whose workdir is in one of them.
-var systemDirs = []string{"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"}
-
-func checkWorkdir(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	if !path.IsAbs(dir) || path.Clean(dir) != dir || strings.ContainsRune(dir, 0) {
-		return fmt.Errorf("%q is not a clean absolute path", dir)
-	}
-	if top := strings.Split(dir, "/")[1]; slices.Contains(systemDirs, top) || slices.Contains([]string{"/", "/run", "/tmp"}, dir) {
-		return fmt.Errorf("%q is part of the system inside", dir)
-	}
-	return nil
-}
-
-// maxVariable is the longest variable that Linux passes to a program, in bytes,
-// without its NUL (MAX_ARG_STRLEN).
-const maxVariable = 128<<10 - 1
-
-func checkEnv(env map[string]string) error {
-	for key, value := range env {
-		if len(key)+len("=")+len(value) > maxVariable {
-			return fmt.Errorf("%q is longer than the %d bytes that Linux passes to a program; write it to a file instead", key, maxVariable)
-		}
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
-			return fmt.Errorf("%q is not an environment variable: a name has no = and neither part a NUL byte", key)
-		}
-	}
-	return nil
 }

@@ -6,7 +6,6 @@
 package local
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -139,6 +138,3 @@ func machine() string {
 	}
 	return ""
 }
-
-// random returns 26 lower-case letters and digits, 128 bits of chance.
-func random() string { return strings.ToLower(rand.Text()) }

@@ -257,13 +257,35 @@ func TestPreparedTogetherThereIsOneIdentity(t *testing.T) {
 	}
 }
 
-func TestDirectoryThatSandboxUsersCannotReachIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("an ordinary user's commands run as that user")
+func TestStateAndImageMayBeBelowADirectoryThatOthersCannotSearch(t *testing.T) {
+	h := realHost(t)
+	image := rootfs(t)
+	must(t, os.Chmod(filepath.Dir(h.dir), 0o700))
+	must(t, os.Chmod(filepath.Dir(image), 0o700))
+	for name, reference := range map[string]string{
+		"the host's programs": hostImage, "a directory": build(t, h, image), "a tarball": build(t, h, tarball(t, image)),
+	} {
+		req := request(h, nil)
+		req.Spec.Image = reference
+		made := createFrom(t, h, req)
+		got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"/bin/sh", "-c", "echo x > file && read word < file && echo $word"}, Timeout: time.Minute})
+		if err != nil || string(got.Stdout) != "x\n" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
-	dir := place(t)
-	must(t, os.Chmod(filepath.Dir(dir), 0o700))
-	wantError(t, prepare(dir), backend.ErrInvalid, "chmod o+x "+filepath.Dir(dir))
+}
+
+func TestImageThatIsClosedToTheUsersOfSandboxesMakesNone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // an ordinary user's commands run as that user
+	}
+	h := realHost(t)
+	image := rootfs(t)
+	must(t, os.Chmod(image, 0o700))
+	req := request(h, nil)
+	req.Spec.Image = image
+	_, err := backend.Create(t.Context(), h, req)
+	wantError(t, err, backend.ErrInvalid, "chmod o+rx")
 }
 
 func TestDefaultDirectoryIsTheUsersState(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // unpackOnce unpacks the tarball at from, plain or compressed with gzip, unless
@@ -47,8 +48,8 @@ func (st *state) unpackOnce(ctx context.Context, from string, log io.Writer) (st
 		return "", err
 	}
 
-	draft := &draft{st: st, name: "image-" + random()}
-	defer draft.discard()
+	draft := &draft{st: st, name: "image-" + sandbox.NewMark()}
+	defer draft.discard(ctx)
 	dir, err := draft.make(ctx)
 	if err != nil {
 		return "", err
@@ -121,23 +122,31 @@ func (r withContext) Read(p []byte) (int, error) {
 // unpack unpacks a root file system without owners, devices and set-user bits:
 // everything in it belongs to us and is only ever read.
 func unpack(root *os.Root, r io.Reader) error {
+	u := unpacker{root: root}
+	if err := eachEntry(r, u.add); err != nil {
+		return err
+	}
+	return u.closeDirs()
+}
+
+// eachEntry goes through a tarball, plain or compressed with gzip, to its end.
+func eachEntry(r io.Reader, do func(header *tar.Header, content io.Reader) error) error {
 	plain, err := decompressed(r)
 	if err != nil {
 		return err
 	}
-	u := unpacker{root: root}
 	archive := tar.NewReader(plain)
 	for n := 0; ; n++ {
 		header, err := archive.Next()
 		switch {
 		case err == io.EOF && n > 0:
-			return u.closeDirs()
-		case err == io.EOF, errors.Is(err, tar.ErrHeader):
+			return nil
+		case err == io.EOF, errors.Is(err, tar.ErrHeader), n == 0 && errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("%w: not a tarball, plain or compressed with gzip", backend.ErrInvalid)
 		case err != nil:
 			return err
 		}
-		if err := u.add(header, archive); err != nil {
+		if err := do(header, archive); err != nil {
 			return fmt.Errorf("entry %q: %w", header.Name, err)
 		}
 	}
@@ -162,13 +171,29 @@ type unpacker struct {
 	dirs []*tar.Header
 }
 
-func (u *unpacker) add(header *tar.Header, content io.Reader) error {
+// entryName is where an entry belongs below the root; empty: nowhere. It refuses
+// what no image can hold.
+func entryName(header *tar.Header) (string, error) {
 	if slices.Contains(strings.Split(header.Name, "/"), "..") {
-		return fmt.Errorf("%w: \"..\" in a name", backend.ErrInvalid)
+		return "", fmt.Errorf("%w: \"..\" in a name", backend.ErrInvalid)
 	}
 	name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-	if name == "" || header.Typeflag == tar.TypeXGlobalHeader {
-		return nil
+	switch header.Typeflag {
+	case tar.TypeDir, tar.TypeReg, tar.TypeSymlink, tar.TypeLink:
+		return name, nil
+	case tar.TypeXGlobalHeader:
+		return "", nil
+	}
+	if name == "" || strings.HasPrefix(name, "dev/") { // every command has a /dev of its own
+		return "", nil
+	}
+	return "", fmt.Errorf("%w: neither a file, a directory nor a link", backend.ErrInvalid)
+}
+
+func (u *unpacker) add(header *tar.Header, content io.Reader) error {
+	name, err := entryName(header)
+	if err != nil || name == "" {
+		return err
 	}
 	if err := u.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -183,17 +208,12 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 	case tar.TypeDir:
 		u.dirs = append(u.dirs, header)
 		return u.root.MkdirAll(name, 0o755)
-	case tar.TypeReg:
-		return u.addFile(name, header, content)
 	case tar.TypeSymlink: // as text: it is followed only inside a sandbox
 		return u.root.Symlink(header.Linkname, name)
 	case tar.TypeLink:
 		return u.root.Link(strings.TrimPrefix(path.Clean("/"+header.Linkname), "/"), name)
 	}
-	if strings.HasPrefix(name, "dev/") { // every command has a /dev of its own
-		return nil
-	}
-	return fmt.Errorf("%w: neither a file, a directory nor a link", backend.ErrInvalid)
+	return u.addFile(name, header, content)
 }
 
 func (u *unpacker) addFile(name string, header *tar.Header, content io.Reader) error {

@@ -25,11 +25,7 @@ func (a *app) Check(ctx context.Context) (backend.Status, error) {
 	if err != nil {
 		return backend.Status{}, a.failed("check", "", err)
 	}
-	return backend.Status{
-		Identity: workspace + "/" + s.found.AppID,
-		Version:  "client " + s.sdk.Version(),
-		Detail:   fmt.Sprintf("workspace %s, environment %s, app %s (%s)", workspace, a.environment, a.name, s.found.AppID),
-	}, nil
+	return backend.Status{Identity: workspace + "/" + s.found.AppID}, nil
 }
 
 // elsewhere is what is known of a place that is not the right one.

@@ -51,6 +51,9 @@ func StateDirectory(state string) (string, error) {
 	return filepath.Clean(u.Path), nil
 }
 
+// StateOf returns the state that is kept in directory, as StateDirectory reads it.
+func StateOf(directory string) string { return (&url.URL{Scheme: "file", Path: directory}).String() }
+
 func checkSchedule(d *document, line string, path ...string) {
 	if _, err := schedule.Parse(line); err != nil {
 		d.refuse(err.Error(), path...)

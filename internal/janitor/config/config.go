@@ -9,6 +9,7 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -153,4 +154,17 @@ func (c Config) Policy(name string) verdict.Policy {
 // YAML returns the configuration in a form that Load reads to the same effect.
 func (c Config) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(c, yaml.IndentSequence(true), yaml.UseSingleQuote(false))
+}
+
+// MarshalJSON writes what YAML writes, durations and modes in their written form.
+func (c Config) MarshalJSON() ([]byte, error) {
+	text, err := c.YAML()
+	if err != nil {
+		return nil, err
+	}
+	var document map[string]any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	return json.Marshal(document)
 }

@@ -242,3 +242,11 @@ func FuzzLoadNeverPanicsAndPrintsWhatItReads(f *testing.F) {
 		}
 	})
 }
+
+func TestAnyDirectoryIsAStateAndReadBack(t *testing.T) {
+	for _, directory := range []string{"/var/lib/taskowned/janitor", "/srv/a b", "/srv/50%#?", "/"} {
+		if got, err := config.StateDirectory(config.StateOf(directory)); got != directory || err != nil {
+			t.Errorf("%s is written %s and read %s, %v", directory, config.StateOf(directory), got, err)
+		}
+	}
+}

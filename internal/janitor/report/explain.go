@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -29,7 +30,7 @@ func NewExplanation(e janitor.Explanation, now time.Time, program string) Explan
 
 // JSON writes the explanation as one JSON document.
 func (e Explanation) JSON(w io.Writer) error {
-	return writeJSON(w, struct {
+	return cli.WriteJSON(w, struct {
 		Schema int `json:"schema"`
 		Explanation
 	}{Schema, e})
@@ -95,7 +96,7 @@ func (e Explanation) dead() string {
 	if e.Since.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("Dead since %s (%s). ", stamp(e.Since), age(e.Now.Sub(e.Since)))
+	return fmt.Sprintf("Dead since %s (%s). ", stamp(e.Since), cli.Age(e.Now.Sub(e.Since)))
 }
 
 func (e Explanation) doubt() string {
@@ -110,7 +111,7 @@ func (e Explanation) ripe() string {
 		return "at a later look"
 	}
 	if e.Ripe.After(e.Now) {
-		return "in " + age(e.Ripe.Sub(e.Now)) + ", at " + stamp(e.Ripe)
+		return "in " + cli.Age(e.Ripe.Sub(e.Now)) + ", at " + stamp(e.Ripe)
 	}
 	return "since " + stamp(e.Ripe)
 }

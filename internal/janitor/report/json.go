@@ -4,17 +4,11 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 // JSON writes the report as one JSON document: schema, summary, needs_you, and
 // the fields of janitor.Result. Times are RFC 3339.
-func (r Report) JSON(w io.Writer) error { return writeJSON(w, r) }
-
-func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
-}
+func (r Report) JSON(w io.Writer) error { return cli.WriteJSON(w, r) }

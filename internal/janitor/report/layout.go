@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 const (
@@ -161,21 +163,7 @@ func since(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return age(now.Sub(t))
-}
-
-// age writes a duration in its largest unit, rounded down.
-func age(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	default:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	}
+	return cli.Age(now.Sub(t))
 }
 
 func hours(h float64) string {

@@ -35,6 +35,7 @@ type Summary struct {
 	Refused      int     `json:"refused"`       // condemned, and a breaker stands in the way
 	Report       int     `json:"report"`        // condemned by a rule that only reports
 	Later        int     `json:"later"`         // suspected or backing off
+	Emptied      int     `json:"emptied"`       // places where nothing is listed any more, which a second look believes
 	NeedsYou     int     `json:"needs_you"`
 
 	Reclaimed int `json:"reclaimed"`
@@ -43,6 +44,7 @@ type Summary struct {
 	Spared    int `json:"spared"`
 	Failed    int `json:"failed"`
 	Postponed int `json:"postponed"`
+	OverCap   int `json:"over_cap"` // left to the next run
 
 	OldestLeakSeconds float64 `json:"oldest_leak_seconds"` // 0: none
 }
@@ -78,6 +80,10 @@ func New(result janitor.Result, program string) Report {
 
 func (r *Report) count(c janitor.ConnectionResult) {
 	r.Summary.Later += c.Counts.Later
+	r.Summary.OverCap += c.OverCap
+	if settlesItself(c) {
+		r.Summary.Emptied++
+	}
 	for _, v := range c.Verdicts {
 		switch {
 		case v.Outcome != verdict.Condemned:
@@ -117,6 +123,9 @@ func needs(c janitor.ConnectionResult, program string) []Need {
 		all = append(all, Need{Connection: c.Name, What: "look failed", Since: c.Look.LastComplete, Why: c.Look.Error})
 	}
 	for _, why := range c.Refused {
+		if settlesItself(c) {
+			break
+		}
 		need := Need{Connection: c.Name, What: "refused", Why: why}
 		if c.Token != "" {
 			need.Command = program + " sweep " + selecting(c.Name) + " --accept " + c.Token
@@ -140,6 +149,9 @@ func needs(c janitor.ConnectionResult, program string) []Need {
 	}
 	return all
 }
+
+// settlesItself reports whether a refusal needs nobody but a second look.
+func settlesItself(c janitor.ConnectionResult) bool { return c.Emptied && len(c.Refused) == 1 }
 
 func attempts(v verdict.Verdict) string {
 	why := fmt.Sprintf("asked to go %d times", v.Attempts)

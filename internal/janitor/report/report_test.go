@@ -78,13 +78,14 @@ func swept() janitor.Result {
 	r := planned()
 	r.Acted, r.Stopped, r.Unsaved = true, true, "no space left on device"
 	c := &r.Connections[0]
+	c.OverCap = 1204
 	first, second := c.Verdicts[2], c.Verdicts[3]
 	c.Actions = []janitor.Action{
 		{Key: verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JA0"}}, Reason: "expired", Result: janitor.Reclaimed, At: noon, Detail: "absent by id, asked by an earlier run"},
 		{Key: first.Key, Reason: first.Reason, Result: janitor.Asked, At: noon, Attempt: 1},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Failed, At: noon, Attempt: 2, Detail: "unavailable: the server answers 503"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Spared, At: noon, Detail: "its expiry moved to 13:00"},
-		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "over the cap of one run"},
+		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "the run was stopped"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Vanished, At: noon},
 	}
 	return r
@@ -226,5 +227,21 @@ func TestHandleCannotSmuggleACommandIntoTheOneToCopy(t *testing.T) {
 	command := report.New(r, "janitor").NeedsYou[0].Command
 	if want := `janitor retry 'modal-prod#sb'\''; rm -rf / #'`; command != want {
 		t.Errorf("%s, want %s", command, want)
+	}
+}
+
+func TestAnEmptiedPlaceIsSaidToBeSoAndNeedsNobody(t *testing.T) {
+	r := planned()
+	c := &r.Connections[1]
+	c.Counts, c.Emptied = janitor.Counts{}, true
+	c.Refused = []string{"nothing is listed where 3 stood at the last complete look; a second look will believe it"}
+	r.Connections = r.Connections[1:2]
+	golden(t, "emptied.txt", table(t, r))
+	if made := report.New(r, "janitor"); made.Summary.Emptied != 1 || len(made.NeedsYou) != 0 {
+		t.Errorf("emptied %d, needs %v", made.Summary.Emptied, made.NeedsYou)
+	}
+	c.Refused = append(c.Refused, "the clock is wrong")
+	if made := report.New(r, "janitor"); made.Summary.Emptied != 0 || len(made.NeedsYou) != 2 {
+		t.Errorf("with another refusal: emptied %d, needs %v", made.Summary.Emptied, made.NeedsYou)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -72,7 +73,7 @@ func (r Report) looks(t *table) {
 	for i, line := range align(rows) {
 		t.line(line)
 		if i > 0 {
-			t.text("  ", others(r.Connections[i-1].Counts))
+			t.text("  ", others(r.Connections[i-1]))
 		}
 	}
 }
@@ -89,16 +90,19 @@ func look(l janitor.Look) string {
 }
 
 // others says what the columns leave out.
-func others(c janitor.Counts) string {
+func others(c janitor.ConnectionResult) string {
 	var parts []string
-	if c.Report > 0 {
-		parts = append(parts, fmt.Sprintf("%s only reported", thousands(c.Report)))
+	if n := c.Counts.Report; n > 0 {
+		parts = append(parts, thousands(n)+" only reported")
 	}
-	if c.Foreign > 0 {
-		parts = append(parts, fmt.Sprintf("%s of others, never touched", thousands(c.Foreign)))
+	if n := c.Counts.Foreign; n > 0 {
+		parts = append(parts, thousands(n)+" of others, never touched")
 	}
-	if c.Ended > 0 {
-		parts = append(parts, fmt.Sprintf("%s ended already", thousands(c.Ended)))
+	if n := c.Counts.Ended; n > 0 {
+		parts = append(parts, thousands(n)+" ended already")
+	}
+	if settlesItself(c) {
+		parts = append(parts, c.Refused...)
 	}
 	return strings.Join(parts, "; ")
 }
@@ -183,6 +187,7 @@ func (r Report) sentence() string {
 		count(s.Failed, "failed")
 		count(s.Spared, "spared on a second look")
 		count(s.Postponed, "postponed")
+		count(s.OverCap, "left to the next run by deletes_per_run")
 	} else {
 		parts = append(parts, thousands(s.Reclaim)+" to reclaim")
 		if s.Reclaim > 0 {
@@ -192,6 +197,7 @@ func (r Report) sentence() string {
 	count(s.Refused, "refused")
 	count(s.Report, "only reported")
 	count(s.Later, "later")
+	count(s.Emptied, "emptied, to be believed at a second look")
 	if s.NeedsYou == 1 {
 		count(1, "needs you")
 	} else {
@@ -200,6 +206,9 @@ func (r Report) sentence() string {
 	text := strings.Join(parts, ", ") + "."
 	if !r.Acted {
 		text += " Nothing was changed."
+		if s.Emptied > 0 {
+			text += " Only the looks of sweeps are remembered."
+		}
 	}
 	if r.Stopped {
 		text += " Stopped before the end."
@@ -208,7 +217,7 @@ func (r Report) sentence() string {
 		text += " The outcomes could not be saved (" + r.Unsaved + "); the next run looks again."
 	}
 	if s.OldestLeakSeconds > 0 {
-		text += " Oldest leak " + age(time.Duration(s.OldestLeakSeconds*float64(time.Second))) + "."
+		text += " Oldest leak " + cli.Age(time.Duration(s.OldestLeakSeconds*float64(time.Second))) + "."
 	}
 	return text + " exit " + strconv.Itoa(int(r.Exit))
 }

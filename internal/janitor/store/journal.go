@@ -44,11 +44,14 @@ type Entry struct {
 	Detail      string               `json:"detail,omitempty"`
 }
 
-// Entries lists what a run did, in the order of its result.
+// Entries lists what a run tried, in the order of its result.
 func Entries(result janitor.Result) []Entry {
 	var entries []Entry
 	for _, c := range result.Connections {
 		for _, a := range c.Actions {
+			if a.Result == janitor.Postponed {
+				continue
+			}
 			e := Entry{
 				At: a.At, Run: result.RunID, Connection: c.Name, Scope: c.Scope,
 				Handle: a.Handle, Incarnation: a.Incarnation, Leftover: a.Leftover,

@@ -61,6 +61,15 @@ func TestJournalTellsWhatWasDoneAndOnWhatEvidence(t *testing.T) {
 	}
 }
 
+func TestJournalTellsOnlyWhatWasTried(t *testing.T) {
+	result := janitor.Result{Connections: []janitor.ConnectionResult{{
+		OverCap: 1000, Actions: []janitor.Action{{Reason: "expired", Result: janitor.Postponed}},
+	}}}
+	if entries := store.Entries(result); len(entries) > 0 {
+		t.Errorf("wrote %+v", entries)
+	}
+}
+
 func TestNothingDoneWritesNoJournal(t *testing.T) {
 	s, _ := open(filepath.Join(t.TempDir(), "state"))
 	if err := s.Journal(t.Context(), nil); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/schedule"
 )
 
-func (a *app) daemon() *cobra.Command {
+func (a *app) run() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run [URI...]",
 		Short: "Sweep on a schedule until stopped",

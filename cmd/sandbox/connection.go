@@ -14,55 +14,55 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// place is an open connection.
-type place struct {
+// connection is a place that is open.
+type connection struct {
 	backend.Backend
 	uri string
 }
 
-func open(uri string) (place, error) {
-	conn, err := connect.Parse(uri)
+func open(uri string) (connection, error) {
+	parsed, err := connect.Parse(uri)
 	if err != nil {
-		return place{}, usage("connection: %w", err)
+		return connection{}, usage("connection: %w", err)
 	}
-	b, err := connect.Open(conn, connect.Options{})
+	b, err := connect.Open(parsed, connect.Options{})
 	if err != nil {
-		return place{}, &located{fmt.Errorf("open %s: %w", conn, err), conn.String(), ""}
+		return connection{}, &located{fmt.Errorf("open %s: %w", parsed, err), parsed.String(), ""}
 	}
-	return place{b, conn.String()}, nil
+	return connection{b, parsed.String()}, nil
 }
 
 // at says where err happened; nil stays nil.
-func (p place) at(handle string, err error) error {
+func (conn connection) at(handle string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &located{err, p.uri, handle}
+	return &located{err, conn.uri, handle}
 }
 
 // refuse is at for what we say, and not the backend.
-func (p place) refuse(attempt, handle string, err error) error {
-	return p.at(handle, fmt.Errorf("%s %s on %s: %w", attempt, handle, p.uri, err))
+func (conn connection) refuse(attempt, handle string, err error) error {
+	return conn.at(handle, fmt.Errorf("%s %s on %s: %w", attempt, handle, conn.uri, err))
 }
 
 // find reads the sandbox whose handle is, or alone begins with, given.
-func (p place) find(ctx context.Context, given string) (sandbox.Sandbox, error) {
+func (conn connection) find(ctx context.Context, given string) (sandbox.Sandbox, error) {
 	if given == "" {
 		return sandbox.Sandbox{}, usage("the handle is empty")
 	}
-	exact, err := p.Get(ctx, sandbox.Ref{Handle: given})
+	exact, err := conn.Get(ctx, sandbox.Ref{Handle: given})
 	if err == nil {
 		return exact, nil
 	}
 	// An unreadable record can only be listed, and a beginning need not be well
 	// formed as a handle.
 	if !errors.Is(err, backend.ErrNotFound) && !errors.Is(err, backend.ErrInvalid) {
-		return sandbox.Sandbox{}, p.at(given, err)
+		return sandbox.Sandbox{}, conn.at(given, err)
 	}
 	var found []sandbox.Sandbox
-	for s, listErr := range p.List(ctx) {
+	for s, listErr := range conn.List(ctx) {
 		if listErr != nil {
-			return sandbox.Sandbox{}, p.at(given, fmt.Errorf("%w; nor could others be looked through: %w", err, listErr))
+			return sandbox.Sandbox{}, conn.at(given, fmt.Errorf("%w; nor could others be looked through: %w", err, listErr))
 		}
 		if s.Handle == given {
 			return s, nil
@@ -73,7 +73,7 @@ func (p place) find(ctx context.Context, given string) (sandbox.Sandbox, error) 
 	}
 	switch len(found) {
 	case 0:
-		return sandbox.Sandbox{}, p.at(given, err)
+		return sandbox.Sandbox{}, conn.at(given, err)
 	case 1:
 		return found[0], nil
 	}
@@ -81,5 +81,8 @@ func (p place) find(ctx context.Context, given string) (sandbox.Sandbox, error) 
 	for i, s := range found {
 		handles[i] = s.Handle
 	}
-	return sandbox.Sandbox{}, usage("%q on %s may be any of %s", given, p.uri, strings.Join(handles, ", "))
+	return sandbox.Sandbox{}, usageError{
+		fmt.Errorf("%q on %s may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
+		"write more of the handle",
+	}
 }

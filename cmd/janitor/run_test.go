@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -83,7 +84,7 @@ func (y yard) inBubble(t *testing.T, test func(*testing.T, *daemon)) {
 		ended := make(chan error, 1)
 		go func() { ended <- d.app.follow(ctx, s, nil, d.hangups) }()
 		test(t, d)
-		cancel(stopped{syscall.SIGTERM})
+		cancel(cli.Stopped{Signal: syscall.SIGTERM})
 		if err := <-ended; d.app.status(err) != 143 {
 			t.Errorf("it ended with %v", err)
 		}
