@@ -59,3 +59,15 @@ func TestEveryExampleAppliesAndIsQuietAfterwards(t *testing.T) {
 		})
 	}
 }
+
+func TestModalExampleAppliesAndIsQuietAfterwards(t *testing.T) {
+	w := newModalWorld(t)
+	account := w.sets["lab"]["modal"]
+	w.place, w.head = "modal:?credentials=lab&egress_enforcement=sni", ""
+	w.ambient = map[string]string{"MODAL_TOKEN_ID": account["token_id"], "MODAL_TOKEN_SECRET": account["token_secret"]}
+	content, err := os.ReadFile("../../examples/modal/main.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(resource.TestStep{Config: strings.Replace(string(content), `"taskowned/sandbox"`, `"hashicorp/sandbox"`, 1)})
+}

@@ -91,8 +91,8 @@ func (c *claim) take(ctx context.Context) (holder string, err error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return "", fmt.Errorf("%s still holds it: %w. Nothing was destroyed: run again when the task has let go, raise "+
-				"timeouts.delete, or set on_held", holder, context.Cause(ctx))
+			return "", fmt.Errorf("%s still holds it. Nothing was destroyed: run again when the task has let go, raise "+
+				"timeouts.delete, or set on_held. A destroy follows what was applied last, so apply such a change first", holder)
 		case <-timer.C:
 		}
 	}

@@ -34,6 +34,9 @@ func TestModalSandboxesKeepEveryPromise(t *testing.T) {
 	for generation, v2 := range map[string]string{"V2": "1", "V1": "0"} {
 		for position, options := range positions {
 			t.Run(generation+"/"+position, func(t *testing.T) {
+				if testing.Short() && (generation != "V2" || position != "orderly") {
+					t.Skip("-short: one of the four positions")
+				}
 				options.FailBuilds = []string{"taskowned.invalid"}
 				server := start(t, options)
 				t.Setenv("MODAL_SANDBOX_V2", v2)

@@ -62,10 +62,10 @@ func TestACreateThatMeetsItsOwnNameIsAdopted(t *testing.T) {
 func TestASandboxOfTheSameNameButAnotherMarkIsLeftAlone(t *testing.T) {
 	server, a := opened(t, emulator.Options{}, "modal:")
 	first, second := request(), request()
+	first.Name = second.Name
 	if _, err := backend.Create(t.Context(), a, first); err != nil {
 		t.Fatal(err)
 	}
-	second.Name = first.Name
 	_, err := backend.Create(t.Context(), a, second)
 	wantClass(t, err, backend.ErrConflict)
 	if running(server) != 1 {

@@ -159,6 +159,17 @@ func TestAListingIsCompleteOrAnError(t *testing.T) {
 	}
 }
 
+func TestAnAppThatIsNotListedIsNotASandboxThatIsGone(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	s := made(t, a)
+	server.Fail("SandboxListV2", emulator.Fault{Code: codes.NotFound, Times: -1})
+	for _, what := range []string{"Get", "Find", "List"} {
+		if err := uses(a, s.Handle)[what](t.Context()); err == nil || errors.Is(err, backend.ErrNotFound) {
+			t.Errorf("%s: %v; want an error about the app", what, err)
+		}
+	}
+}
+
 func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 	for _, method := range []string{"AuthTokenGet", "AppGetOrCreate", "SandboxListV2"} {
 		t.Run(method, func(t *testing.T) {

@@ -192,6 +192,39 @@ func TestCredentialsStandAlone(t *testing.T) {
 	}
 }
 
+func TestNoVariableDecidesAboutTheEnvironment(t *testing.T) {
+	server, _ := opened(t, emulator.Options{Environments: []string{"main", "elsewhere"}}, "modal:")
+	t.Setenv("MODAL_ENVIRONMENT", "absent")
+	for generation, g := range generations {
+		t.Setenv("MODAL_SANDBOX_V2", g.variable)
+		a := at(t, "modal:")
+		s := made(t, a) // with variables, which V1 keeps in a secret of the environment
+		if err := a.SetTags(t.Context(), s.Ref, s.Tags); err != nil {
+			t.Errorf("%s: %v", generation, err)
+		}
+	}
+	if n := running(server); n != 2 {
+		t.Errorf("%d sandboxes live, want 2", n)
+	}
+}
+
+func TestASetNeedsNoFileOfTheVendor(t *testing.T) {
+	server := start(t, emulator.Options{})
+	file := filepath.Join(t.TempDir(), "modal.toml")
+	if err := os.WriteFile(file, []byte("broken = hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MODAL_CONFIG_PATH", file)
+	credentials := backend.Credentials{fieldTokenID: server.Token().ID, fieldTokenSecret: server.Token().Secret}
+	a := newApp(backend.Connection{Scheme: "modal"}, credentials, &backend.Caller{}, clock.System())
+	if err := a.Prepare(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if os.Getenv("MODAL_CONFIG_PATH") != file {
+		t.Errorf("MODAL_CONFIG_PATH was left as %q", os.Getenv("MODAL_CONFIG_PATH"))
+	}
+}
+
 func TestWithoutAnyCredentialsNothingIsAsked(t *testing.T) {
 	start(t, emulator.Options{})
 	t.Setenv("MODAL_TOKEN_ID", "")
