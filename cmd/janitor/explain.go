@@ -35,7 +35,7 @@ well. Nothing is changed.`,
 			if err != nil {
 				return unexplained(ctx, err)
 			}
-			return a.write(report.NewExplanation(e, a.clock.Now(), a.program()))
+			return a.write(report.NewExplanation(e, a.clock.Now(), s.config.Connections[name].URI, a.program()))
 		},
 	}
 }
