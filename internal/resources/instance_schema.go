@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -26,7 +25,7 @@ import (
 )
 
 // Schema describes a sandbox_instance.
-func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *instanceResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What code inside may reach: an object, or a whole `sandbox_network_policy`. " +
@@ -34,7 +33,7 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			Optional:   true,
 			Attributes: networkPolicyAttributes(),
 		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+		"timeouts": timeoutsAttribute(),
 	}
 	for _, group := range []map[string]schema.Attribute{lifeAttributes(), contentAttributes(), machineAttributes(), computedAttributes()} {
 		maps.Copy(attributes, group)
@@ -60,14 +59,12 @@ func lifeAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "How long the sandbox lives, counted from its creation or last renewal, such as `12h`. " +
 				"A longer one extends it at once; a shorter one counts from the next renewal.",
 			Required:   true,
-			CustomType: timetypes.GoDurationType{},
 			Validators: []validator.String{isLifetime},
 		},
 		"renew_before": schema.StringAttribute{
 			MarkdownDescription: "An apply this long before the end renews the sandbox for another `lifetime`. " +
 				"Choose at least the time between two applies. Left out, nothing renews it.",
 			Optional:   true,
-			CustomType: timetypes.GoDurationType{},
 			Validators: []validator.String{isPositiveDuration},
 		},
 		"owner": schema.StringAttribute{
@@ -150,7 +147,6 @@ func machineAttributes() map[string]schema.Attribute {
 		"idle_timeout": schema.StringAttribute{
 			MarkdownDescription: "The backend ends the sandbox after this long without use. Replaces.",
 			Optional:            true,
-			CustomType:          timetypes.GoDurationType{},
 			Validators:          []validator.String{isPositiveDuration},
 		},
 	}
