@@ -63,7 +63,8 @@ func lifeAttributes() map[string]schema.Attribute {
 		},
 		"renew_before": schema.StringAttribute{
 			MarkdownDescription: "An apply this long before the end renews the sandbox for another `lifetime`. " +
-				"Choose at least the time between two applies. Left out, nothing renews it.",
+				"Choose at least the time between two applies. The refresh finds out whether it is due, so `-refresh=false` " +
+				"renews nothing. Left out, nothing renews it.",
 			Optional:   true,
 			Validators: []validator.String{isPositiveDuration},
 		},
@@ -74,8 +75,9 @@ func lifeAttributes() map[string]schema.Attribute {
 		},
 		"tags": schema.MapAttribute{
 			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved, " +
-				"but for `taskowned_protect`, which keeps the janitor away. " +
-				"Tags that others set are left alone.",
+				"but for `taskowned_protect`, which keeps the janitor away. It does not keep Terraform away: a destroy, also that " +
+				"of a replacement, asks neither for it nor, where Airflow cannot attach, for a holder. " +
+				"`lifecycle { prevent_destroy = true }` does. Tags that others set are left alone.",
 			Optional:    true,
 			ElementType: types.StringType,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(sandbox.MaxTags),

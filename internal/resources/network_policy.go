@@ -38,7 +38,8 @@ var networkPolicyType = map[string]attr.Type{
 func networkPolicyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"block_network": schema.BoolAttribute{
-			MarkdownDescription: "`true` (the default) denies everything that the lists do not allow. `false` opens the network.",
+			MarkdownDescription: "`true` (the default) denies everything that the lists do not allow. `false` opens the network. " +
+				"Terraform drops a misspelt name from an inline object without a word: it counts as left out, and everything is denied.",
 			Optional:            true,
 			Computed:            true,
 			Default:             booldefault.StaticBool(true),
