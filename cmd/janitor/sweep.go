@@ -38,10 +38,9 @@ and saves; the second stops at once. Whatever stops it, the next run finds what
 was asked for and takes it from there. While another run holds the state, it
 exits 75 and touches nothing.
 
-When too large a share of eight or more would go on proofs without a date of
-their own, nothing goes and the exit status is 3; plan prints a token for exactly
-that set, which --accept lets pass once. A token of another set lets nothing pass,
-and that is said.`,
+When too large a share would go on proofs without a date of their own, nothing
+goes and the exit status is 3; plan prints a token for exactly that set, which
+--accept lets pass once.`,
 		Example: `  janitor sweep local: --mode enforce
   janitor sweep --config janitor.yaml --connection lab --auto-approve`,
 		RunE: func(cmd *cobra.Command, uris []string) error {
