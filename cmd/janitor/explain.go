@@ -21,9 +21,9 @@ func (a *app) explain() *cobra.Command {
 		Long: `Reads one sandbox or leftover afresh and tells what would become of it, what
 every rule says about it and on what evidence, and how to keep it. CONNECTION is
 a name of the configuration or a URI; CONNECTION#HANDLE, as in reports, will do as
-well. Nothing is changed.`,
-		Example: `  janitor explain local: sb-01jb2
-  janitor explain --config janitor.yaml 'lab#sb-01jb2'`,
+well, and so will the beginning of a handle. Nothing is changed.`,
+		Example: `  janitor explain local: taskowned-4odwe3
+  janitor explain --config janitor.yaml 'lab#taskowned-4odwe3'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, name, handle, err := a.siteOf(args)
 			if err != nil {
@@ -31,21 +31,25 @@ well. Nothing is changed.`,
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
+			if handle, err = s.whole(ctx, handle); err != nil {
+				return unexplained(ctx, err)
+			}
 			e, err := janitor.Explain(ctx, s.options, name, handle)
 			if err != nil {
 				return unexplained(ctx, err)
 			}
-			return a.write(report.NewExplanation(e, a.clock.Now(), a.program()))
+			return a.write(report.NewExplanation(e, a.clock.Now(), s.config.Connections[name].URI, a.program()))
 		},
 	}
 }
 
 // unexplained is the error of a command about one thing.
 func unexplained(ctx context.Context, err error) error {
+	var known exit
 	switch {
 	case stoppedBy(ctx) != nil:
 		return stoppedBy(ctx)
-	case errors.Is(err, janitor.ErrBusy):
+	case errors.As(err, &known), errors.Is(err, janitor.ErrBusy):
 		return err
 	case errors.Is(err, janitor.ErrNoSuchThing):
 		return exit{cli.ExitNotFound, err}

@@ -19,9 +19,9 @@ func (a *app) retry() *cobra.Command {
 		Long: `After five attempts the janitor asks no more for something that will not go, and
 names it under NEEDS YOU. When its cause is settled, retry lets the next sweep
 ask again, from the first attempt. CONNECTION is a name of the configuration or a
-URI; CONNECTION#HANDLE, as in reports, will do as well. Nothing is destroyed by
-retry itself.`,
-		Example: `  janitor retry --config janitor.yaml lab sb-01jb2`,
+URI; CONNECTION#HANDLE, as in reports, will do as well, and so will the beginning
+of a handle. Nothing is destroyed by retry itself.`,
+		Example: `  janitor retry --config janitor.yaml lab taskowned-4odwe3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, name, handle, err := a.siteOf(args)
 			if err != nil {
@@ -32,6 +32,9 @@ retry itself.`,
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
+			if handle, err = s.whole(ctx, handle); err != nil {
+				return unexplained(ctx, err)
+			}
 			if err := janitor.Retry(ctx, s.options, name, handle); err != nil {
 				return unexplained(ctx, err)
 			}

@@ -130,7 +130,7 @@ func subject(arguments []string) (connection, handle string, err error) {
 		connection, handle = arguments[0], arguments[1]
 	}
 	if connection == "" || handle == "" {
-		return "", "", usage("want CONNECTION HANDLE, such as local: sb-1, or CONNECTION#HANDLE, not %q", arguments)
+		return "", "", usage("want CONNECTION HANDLE, such as local: taskowned-4odwe3, or CONNECTION#HANDLE, not %q", arguments)
 	}
 	return connection, handle, nil
 }

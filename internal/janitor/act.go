@@ -139,7 +139,7 @@ func (r *run) ask(ctx context.Context, p *place, s verdict.Subject) error {
 func contradiction(now verdict.Verdict) string {
 	detail := "read again, it is " + now.Outcome.String()
 	if now.Reason != "" {
-		detail += " (" + now.Reason.String() + ")"
+		detail += " (" + string(now.Reason) + ")"
 	}
 	if now.Doubt != "" {
 		detail += ": " + now.Doubt

@@ -17,7 +17,7 @@ import (
 var badInput = map[string]struct{ config, attribute, says string }{
 	"zero_lifetime":        {`lifetime = "0s"`, "lifetime", "not above zero"},
 	"negative_lifetime":    {`lifetime = "-1h"`, "lifetime", "not above zero"},
-	"unitless_lifetime":    {`lifetime = "3600"`, "lifetime", "missing unit"},
+	"unitless_lifetime":    {`lifetime = "3600"`, "lifetime", "is not a duration"},
 	"endless_lifetime":     {`lifetime = "100000h"`, "lifetime", "longer than"},
 	"unknown_scheme":       {`connection_uri = "docker:"`, "connection_uri", "unknown scheme"},
 	"unknown_setting":      {`connection_uri = "local:?colour=blue"`, "connection_uri", "unknown setting"},
@@ -47,6 +47,9 @@ var badInput = map[string]struct{ config, attribute, says string }{
 	"no_memory":            {`memory_mib = 0`, "memory_mib", "at least"},
 	"empty_image":          {`image = ""`, "image", "at least 1"},
 	"empty_gpu":            {`gpu = ""`, "gpu", "at least 1"},
+	"days_of_renewal":      {`renew_before = "1d"`, "renew_before", "a day is 24h"},
+	"negative_timeout":     {`timeouts = { create = "-5s" }`, "timeouts", "not above zero"},
+	"unitless_timeout":     {`timeouts = { delete = "5" }`, "timeouts", "is not a duration"},
 	"no_idle_time":         {`idle_timeout = "0s"`, "idle_timeout", "not above zero"},
 }
 
@@ -73,6 +76,9 @@ func TestEveryBadInputIsRefusedNamingItsAttribute(t *testing.T) {
 	said.demand(t, "sandbox_connection", "relative", "local", "abspath")
 	said.demand(t, "sandbox_connection", "deployment", "deployment", "letters, digits")
 	for _, d := range said {
+		if strings.Contains(d.Detail, "Given Value") || strings.Contains(d.Detail, "-1.5h") {
+			t.Errorf("a library speaks: %s", d.Detail)
+		}
 		if strings.Contains(d.Summary+d.Detail, "hush") {
 			t.Errorf("the password in a URI was repeated: %s", d.Detail)
 		}

@@ -101,7 +101,7 @@ func (c *Connection) Prepare(ctx context.Context) error {
 		return nil
 	}
 	if err := preparer.Prepare(ctx); err != nil {
-		return fmt.Errorf("prepare connection %s: %w", c.Connection, err)
+		return err // which names the attempt and the place
 	}
 	c.prepared, c.checked = true, false
 	return nil
@@ -117,9 +117,6 @@ func (c *Connection) Check(ctx context.Context) (backend.Status, error) {
 		return c.status, c.err
 	}
 	status, err := c.Backend.Check(ctx)
-	if err != nil {
-		err = fmt.Errorf("check connection %s: %w", c.Connection, err)
-	}
 	if ctx.Err() == nil {
 		c.checked, c.status, c.err = true, status, err
 	}

@@ -17,13 +17,13 @@ import (
 )
 
 type instanceModel struct {
-	ConnectionURI types.String         `tfsdk:"connection_uri"`
-	Lifetime      timetypes.GoDuration `tfsdk:"lifetime"`
-	RenewBefore   timetypes.GoDuration `tfsdk:"renew_before"`
-	Owner         types.String         `tfsdk:"owner"`
-	Tags          types.Map            `tfsdk:"tags"`
-	NetworkPolicy types.Object         `tfsdk:"network_policy"`
-	OnHeld        types.String         `tfsdk:"on_held"`
+	ConnectionURI types.String `tfsdk:"connection_uri"`
+	Lifetime      types.String `tfsdk:"lifetime"`
+	RenewBefore   types.String `tfsdk:"renew_before"`
+	Owner         types.String `tfsdk:"owner"`
+	Tags          types.Map    `tfsdk:"tags"`
+	NetworkPolicy types.Object `tfsdk:"network_policy"`
+	OnHeld        types.String `tfsdk:"on_held"`
 
 	Image        types.String `tfsdk:"image"`
 	Workdir      types.String `tfsdk:"workdir"`
@@ -31,12 +31,12 @@ type instanceModel struct {
 	EnvWO        types.Map    `tfsdk:"env_wo"`
 	EnvWOVersion types.Int64  `tfsdk:"env_wo_version"`
 
-	CPU         types.Float64        `tfsdk:"cpu"`
-	MemoryMiB   types.Int64          `tfsdk:"memory_mib"`
-	GPU         types.String         `tfsdk:"gpu"`
-	Region      types.String         `tfsdk:"region"`
-	Cloud       types.String         `tfsdk:"cloud"`
-	IdleTimeout timetypes.GoDuration `tfsdk:"idle_timeout"`
+	CPU         types.Float64 `tfsdk:"cpu"`
+	MemoryMiB   types.Int64   `tfsdk:"memory_mib"`
+	GPU         types.String  `tfsdk:"gpu"`
+	Region      types.String  `tfsdk:"region"`
+	Cloud       types.String  `tfsdk:"cloud"`
+	IdleTimeout types.String  `tfsdk:"idle_timeout"`
 
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
@@ -138,7 +138,7 @@ func defaultWorkdir(conn *Connection) string {
 }
 
 // duration reads a duration; 0 when it is null, unknown or none.
-func duration(d timetypes.GoDuration) time.Duration {
+func duration(d types.String) time.Duration {
 	parsed, _ := time.ParseDuration(d.ValueString())
 	return parsed
 }

@@ -176,7 +176,7 @@ func (m instanceModel) birthmarks() map[string]attr.Value {
 	}
 }
 
-func sameDuration(a, b timetypes.GoDuration) bool {
+func sameDuration(a, b types.String) bool {
 	return a.IsNull() == b.IsNull() && !b.IsUnknown() && duration(a) == duration(b)
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -145,7 +144,7 @@ func (m *instanceModel) follow(found sandbox.Sandbox, conn *Connection) {
 // and every tag that nobody else has reserved counts as the user's.
 func (m *instanceModel) followImport(found sandbox.Sandbox, conn *Connection) {
 	if created, expires := moment(m.CreatedAt), moment(m.ExpiresAt); !created.IsZero() && expires.After(created) {
-		m.Lifetime = timetypes.NewGoDurationValueFromStringMust(wholeMinutes(expires.Sub(created)))
+		m.Lifetime = types.StringValue(wholeMinutes(expires.Sub(created)))
 	}
 	if dir := found.Tags[airflow.TagWorkdir]; dir != "" && dir != defaultWorkdir(conn) {
 		m.Workdir = types.StringValue(dir)

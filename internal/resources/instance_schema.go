@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -26,7 +25,7 @@ import (
 )
 
 // Schema describes a sandbox_instance.
-func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *instanceResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What code inside may reach: an object, or a whole `sandbox_network_policy`. " +
@@ -35,7 +34,7 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			Optional:   true,
 			Attributes: networkPolicyAttributes(),
 		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+		"timeouts": timeoutsAttribute(),
 	}
 	for _, group := range []map[string]schema.Attribute{lifeAttributes(), contentAttributes(), machineAttributes(), computedAttributes()} {
 		maps.Copy(attributes, group)
@@ -63,14 +62,13 @@ func lifeAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "How long the sandbox lives, counted from its creation or last renewal, such as `12h`. " +
 				"A longer one renews it at once; a shorter one counts from the next renewal.",
 			Required:   true,
-			CustomType: timetypes.GoDurationType{},
 			Validators: []validator.String{isLifetime},
 		},
 		"renew_before": schema.StringAttribute{
 			MarkdownDescription: "An apply this long before the end renews the sandbox for another `lifetime`. " +
-				"Choose at least the time between two applies. Left out, nothing renews it.",
+				"Choose at least the time between two applies. The refresh finds out whether it is due, so `-refresh=false` " +
+				"renews nothing. Left out, nothing renews it.",
 			Optional:   true,
-			CustomType: timetypes.GoDurationType{},
 			Validators: []validator.String{isPositiveDuration},
 		},
 		"owner": schema.StringAttribute{
@@ -87,8 +85,9 @@ func lifeAttributes() map[string]schema.Attribute {
 		},
 		"tags": schema.MapAttribute{
 			MarkdownDescription: "Tags of your own. Keys beginning with `airflow_` or `taskowned_` are reserved, " +
-				"but for `taskowned_protect`, which keeps the janitor away. " +
-				"Tags that others set are left alone.",
+				"but for `taskowned_protect`, which keeps the janitor away. It does not keep Terraform away: a destroy, also that " +
+				"of a replacement, asks neither for it nor, where Airflow cannot attach, for a holder. " +
+				"`lifecycle { prevent_destroy = true }` does. Tags that others set are left alone.",
 			Optional:    true,
 			ElementType: types.StringType,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(sandbox.MaxTags),
@@ -160,7 +159,6 @@ func machineAttributes() map[string]schema.Attribute {
 		"idle_timeout": schema.StringAttribute{
 			MarkdownDescription: "The backend ends the sandbox after this long without use. Replaces.",
 			Optional:            true,
-			CustomType:          timetypes.GoDurationType{},
 			Validators:          []validator.String{isPositiveDuration},
 		},
 	}

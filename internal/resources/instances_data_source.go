@@ -31,11 +31,11 @@ func NewInstancesDataSource() datasource.DataSource { return &instancesDataSourc
 type instancesDataSource struct{ configuredDataSource }
 
 type instancesModel struct {
-	ConnectionURI types.String      `tfsdk:"connection_uri"`
-	Owner         types.String      `tfsdk:"owner"`
-	State         types.String      `tfsdk:"state"`
-	ExpiresBefore timetypes.RFC3339 `tfsdk:"expires_before"`
-	Instances     types.List        `tfsdk:"instances"`
+	ConnectionURI types.String `tfsdk:"connection_uri"`
+	Owner         types.String `tfsdk:"owner"`
+	State         types.String `tfsdk:"state"`
+	ExpiresBefore types.String `tfsdk:"expires_before"`
+	Instances     types.List   `tfsdk:"instances"`
 }
 
 // Metadata names the data source.
@@ -67,7 +67,7 @@ func (d *instancesDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 			"expires_before": schema.StringAttribute{
 				MarkdownDescription: "Only sandboxes that end before this moment, as RFC 3339. One whose end is not known is left out.",
 				Optional:            true,
-				CustomType:          timetypes.RFC3339Type{},
+				Validators:          []validator.String{isMoment},
 			},
 			"instances": schema.ListNestedAttribute{
 				MarkdownDescription: "The sandboxes, sorted by handle.",
@@ -144,7 +144,7 @@ func (m instancesModel) matches(found sandbox.Sandbox) bool {
 	}
 	if !m.ExpiresBefore.IsNull() {
 		end := endOf(found)
-		return !end.IsZero() && end.Before(moment(m.ExpiresBefore))
+		return !end.IsZero() && end.Before(moment(timetypes.RFC3339{StringValue: m.ExpiresBefore}))
 	}
 	return true
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -29,7 +28,7 @@ func TestFiltersMatchAllThatIsAskedFor(t *testing.T) {
 	serverEnds := endless
 	serverEnds.ServerEnds = end
 	owner, state := types.StringValue, types.StringValue
-	before := func(d time.Duration) timetypes.RFC3339 { return timetypes.NewRFC3339TimeValue(end.Add(d)) }
+	before := func(d time.Duration) types.String { return types.StringValue(end.Add(d).Format(time.RFC3339)) }
 	for name, row := range map[string]struct {
 		filter  instancesModel
 		sandbox sandbox.Sandbox

@@ -38,10 +38,11 @@ var networkPolicyType = map[string]attr.Type{
 func networkPolicyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"block_network": schema.BoolAttribute{
-			MarkdownDescription: "`true` (the default) denies everything that the lists do not allow. `false` opens the network.",
-			Optional:            true,
-			Computed:            true,
-			Default:             booldefault.StaticBool(true),
+			MarkdownDescription: "`true` (the default) denies everything that the lists do not allow. `false` opens the network. " +
+				"Terraform drops a misspelt name from an inline object without a word: this one then counts as left out, and denies.",
+			Optional: true,
+			Computed: true,
+			Default:  booldefault.StaticBool(true),
 		},
 		"allow_egress_to": schema.ListAttribute{
 			MarkdownDescription: "Hostnames that may be reached, such as `packages.example.org` or `*.example.org`.",

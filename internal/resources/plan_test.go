@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -29,7 +28,7 @@ type editable struct {
 
 func (editable) CanSetNetwork(_, to sandbox.NetworkPolicy) bool { return !to.DeniesAll() }
 
-func hour() timetypes.GoDuration { return timetypes.NewGoDurationValueFromStringMust("1h") }
+func hour() types.String { return types.StringValue("1h") }
 
 func sample() instanceModel {
 	return instanceModel{
@@ -63,8 +62,8 @@ func TestOnlyWhatASandboxIsBornWithReplacesIt(t *testing.T) {
 		"nothing":              {},
 		"owner":                {edit: func(m *instanceModel) { m.Owner = types.StringValue("terraform:a") }},
 		"tags":                 {edit: func(m *instanceModel) { m.Tags = stringsMap(map[string]string{"a": "1"}) }},
-		"lifetime":             {edit: func(m *instanceModel) { m.Lifetime = timetypes.NewGoDurationValueFromStringMust("2h") }},
-		"renew_before":         {edit: func(m *instanceModel) { m.RenewBefore = timetypes.NewGoDurationValueFromStringMust("2m") }},
+		"lifetime":             {edit: func(m *instanceModel) { m.Lifetime = types.StringValue("2h") }},
+		"renew_before":         {edit: func(m *instanceModel) { m.RenewBefore = types.StringValue("2m") }},
 		"settings":             {uri: "local:///a?deployment=prod"},
 		"location":             {uri: "local:///b", want: []string{"connection_uri"}},
 		"image":                {edit: func(m *instanceModel) { m.Image = types.StringValue("i") }, want: []string{"image"}},
@@ -85,7 +84,7 @@ func TestOnlyWhatASandboxIsBornWithReplacesIt(t *testing.T) {
 			born: func(m *instanceModel) { m.NetworkPolicy = open }, want: []string{"network_policy"},
 		},
 		"unknown network_policy": {edit: func(m *instanceModel) { m.NetworkPolicy = types.ObjectUnknown(networkPolicyType) }},
-		"unknown idle_timeout":   {edit: func(m *instanceModel) { m.IdleTimeout = timetypes.NewGoDurationUnknown() }, want: []string{"idle_timeout"}},
+		"unknown idle_timeout":   {edit: func(m *instanceModel) { m.IdleTimeout = types.StringUnknown() }, want: []string{"idle_timeout"}},
 		"two of them, in order":  {edit: func(m *instanceModel) { m.Image, m.GPU = types.StringValue("i"), types.StringValue("g") }, want: []string{"gpu", "image"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +110,7 @@ func TestOnlyWhatASandboxIsBornWithReplacesIt(t *testing.T) {
 
 func TestSameIdleTimeoutInOtherWordsReplacesNothing(t *testing.T) {
 	state, plan := sample(), sample()
-	state.IdleTimeout, plan.IdleTimeout = hour(), timetypes.NewGoDurationValueFromStringMust("60m")
+	state.IdleTimeout, plan.IdleTimeout = hour(), types.StringValue("60m")
 	if got := replacing(state, plan, opened(t, "local:///a", fixed{})); len(got) > 0 {
 		t.Errorf("replacing %v", got)
 	}
@@ -158,20 +157,20 @@ func TestImportAdoptsOnlyWhatItCouldNotRead(t *testing.T) {
 }
 
 func TestOnlyALongerLifeMayMoveTheEnd(t *testing.T) {
-	minutes := func(s string) timetypes.GoDuration { return timetypes.NewGoDurationValueFromStringMust(s) }
+	minutes := func(s string) types.String { return types.StringValue(s) }
 	for name, tc := range map[string]struct {
-		lifetime, before timetypes.GoDuration
+		lifetime, before types.String
 		want             bool
 	}{
 		"same":                 {hour(), minutes("10m"), false},
 		"in other words":       {minutes("60m"), minutes("600s"), false},
 		"longer lifetime":      {minutes("61m"), minutes("10m"), true},
 		"shorter lifetime":     {minutes("59m"), minutes("10m"), false},
-		"unknown lifetime":     {timetypes.NewGoDurationUnknown(), minutes("10m"), true},
+		"unknown lifetime":     {types.StringUnknown(), minutes("10m"), true},
 		"earlier renewal":      {hour(), minutes("11m"), true},
 		"later renewal":        {hour(), minutes("9m"), false},
-		"no renewal":           {hour(), timetypes.NewGoDurationNull(), false},
-		"unknown renew_before": {hour(), timetypes.NewGoDurationUnknown(), true},
+		"no renewal":           {hour(), types.StringNull(), false},
+		"unknown renew_before": {hour(), types.StringUnknown(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, plan := sample(), sample()

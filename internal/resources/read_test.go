@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -70,7 +69,7 @@ func TestReadJudgesByTheEarlierOfTagAndServerEnd(t *testing.T) {
 				tc.edit(&found)
 			}
 			if tc.before != "" {
-				state.RenewBefore = timetypes.NewGoDurationValueFromStringMust(tc.before)
+				state.RenewBefore = types.StringValue(tc.before)
 			}
 			r := &instanceResource{configured{&Connections{Clock: clock.NewFake(noon)}}}
 			if got := r.judge(state, found, opened(t, "local:///a", plain{})); got != tc.want {

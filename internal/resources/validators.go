@@ -51,6 +51,7 @@ var (
 	isConnectionURI     = check("a connection URI", checkConnectionURI)
 	isLifetime          = check("a lifetime", checkLifetime)
 	isPositiveDuration  = check("a duration above zero", checkPositiveDuration)
+	isMoment            = check("a moment", checkMoment)
 	isTagKey            = check("a tag key of your own", sandbox.CheckTagKey)
 	isTagValue          = check("a tag value", sandbox.CheckTagValue)
 	isWorkdir           = check("an absolute path inside the sandbox", checkWorkdir)
@@ -74,10 +75,20 @@ func checkLifetime(s string) error {
 	return nil
 }
 
-// checkPositiveDuration leaves what is no duration at all to the attribute's type.
 func checkPositiveDuration(s string) error {
-	if d, err := time.ParseDuration(s); err == nil && d <= 0 {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a duration: write numbers, each with a unit, such as 45s, 30m or 1h30m; a day is 24h", s)
+	case d <= 0:
 		return fmt.Errorf("%s is not above zero; write a duration such as 30m or 12h", s)
+	}
+	return nil
+}
+
+func checkMoment(s string) error {
+	if _, err := time.Parse(time.RFC3339, s); err != nil {
+		return fmt.Errorf("%q is not a moment: write it as RFC 3339 says, such as 2026-12-01T08:00:00Z; timeadd(plantimestamp(), \"1h\") reckons one", s)
 	}
 	return nil
 }

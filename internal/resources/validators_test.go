@@ -21,6 +21,10 @@ func TestBadInputIsRefusedWithWhatToDo(t *testing.T) {
 		{isLifetime, "0s", "not above zero"},
 		{isLifetime, "-1h", "not above zero"},
 		{isLifetime, "87601h", "longer than"},
+		{isLifetime, "3600", "is not a duration"},
+		{isLifetime, "1d", "a day is 24h"},
+		{isLifetime, "", "is not a duration"},
+		{isMoment, "tomorrow", "RFC 3339"},
 		{isPositiveDuration, "0s", "not above zero"},
 		{isPositiveDuration, "-5m", "not above zero"},
 		{isTagKey, "", "empty"},
@@ -51,7 +55,6 @@ func TestGoodInputIsTaken(t *testing.T) {
 		{isConnectionURI, "local:"},
 		{isConnectionURI, "local:///var/lib/sandboxes?deployment=prod"},
 		{isLifetime, "1h30m"},
-		{isLifetime, "3600"}, // the attribute's type complains about it, once
 		{isTagKey, "team"},
 		{isTagKey, "taskowned_protect"}, // for people to set
 		{isWorkdir, "/data"},

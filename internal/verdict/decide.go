@@ -12,13 +12,13 @@ import (
 
 // Decide judges every subject and asks the breakers.
 func Decide(facts Facts, policy Policy) Plan {
-	plan := Plan{Verdicts: make([]Verdict, 0, len(facts.Subjects))}
+	plan := Plan{Verdicts: make([]Verdict, 0, len(facts.Subjects)), Emptied: facts.emptied()}
 	for _, s := range facts.Subjects {
 		plan.Verdicts = append(plan.Verdicts, Judge(s, &facts, policy))
 	}
 	plan.Verdicts = oncePerKey(plan.Verdicts)
 	slices.SortFunc(plan.Verdicts, oldestFirst)
-	plan.Token, plan.Emptied = plan.token(facts, policy), facts.emptied()
+	plan.Token = plan.token(facts, policy)
 	for _, trips := range breakers {
 		if why := trips(plan, facts, policy); why != "" {
 			plan.Refused = append(plan.Refused, why)

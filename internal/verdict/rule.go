@@ -5,15 +5,12 @@ package verdict
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
-// Reason is why something is to be reclaimed, as the configuration spells it.
+// Reason is why something is to be reclaimed, in the one word that configuration,
+// reports and logs have for it.
 type Reason string
-
-// String returns the reason as a person reads it.
-func (r Reason) String() string { return strings.ReplaceAll(string(r), "_", " ") }
 
 // Truth is the answer of a rule. The zero value is No.
 type Truth int

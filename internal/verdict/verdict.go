@@ -115,8 +115,8 @@ type Verdict struct {
 // Plan is what is to be done at one place.
 type Plan struct {
 	Verdicts []Verdict // of every subject, oldest proof first, ties by key
+	Emptied  bool      // nothing is listed any more: a second look will believe it, and until then it is Refused
 	Refused  []string  // breakers that tripped: nothing is touched here
-	Emptied  bool      // one of them is that nothing is listed any more, which a second look believes
 	Token    string    // names exactly what a person may let pass: another place, or the set that the share breaker counts; empty: nothing
 }
 

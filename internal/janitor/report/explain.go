@@ -20,12 +20,14 @@ type Explanation struct {
 	janitor.Explanation
 
 	Now     time.Time `json:"now"`
+	uri     string
 	program string
 }
 
-// NewExplanation makes the report of an explanation; program as in New.
-func NewExplanation(e janitor.Explanation, now time.Time, program string) Explanation {
-	return Explanation{Explanation: e, Now: now, program: program}
+// NewExplanation makes the report of an explanation. uri is the connection's,
+// whatever its name; program as in New.
+func NewExplanation(e janitor.Explanation, now time.Time, uri, program string) Explanation {
+	return Explanation{Explanation: e, Now: now, uri: uri, program: program}
 }
 
 // JSON writes the explanation as one JSON document.
@@ -43,7 +45,7 @@ func (e Explanation) Table(w io.Writer) error {
 	t.text("", e.id()+": "+e.headline())
 	rows := [][]string{{"", "", ""}}
 	for _, check := range e.Checks {
-		rows = append(rows, []string{"  " + check.Holds.String(), check.Reason.String(), mode(check.Mode)})
+		rows = append(rows, []string{"  " + check.Holds.String(), string(check.Reason), mode(check.Mode)})
 	}
 	rows = append(rows, []string{"  " + yes(e.Protection != ""), "protected", ""})
 	details := []string{""}
@@ -55,8 +57,10 @@ func (e Explanation) Table(w io.Writer) error {
 		t.line(line)
 		t.text("       ", details[i+1])
 	}
-	if e.Outcome >= verdict.Unjudged {
-		t.text("", fmt.Sprintf("To keep it: put %q under protect.handles, or set its tag %s.", e.id(), sandbox.TagProtect))
+	text, command := e.advice()
+	t.text("", text)
+	if command != "" {
+		t.line("  → " + clean(command))
 	}
 	_, err := t.WriteTo(w)
 	return err
@@ -66,7 +70,7 @@ func (e Explanation) id() string { return e.Connection + "#" + e.Handle }
 
 // headline is the verdict in words.
 func (e Explanation) headline() string {
-	reason := e.Reason.String()
+	reason := string(e.Reason)
 	switch e.Outcome {
 	case verdict.Alive:
 		return "alive; no reason to reclaim it holds."
@@ -90,6 +94,40 @@ func (e Explanation) headline() string {
 		goes = "Only reported: enforce needs mode: enforce, the rule's own, and no --mode report."
 	}
 	return "condemned: " + reason + ". " + e.dead() + e.doubt() + goes
+}
+
+// advice is what a person can do about it, and the command for that, if any.
+func (e Explanation) advice() (text, command string) {
+	handTool := func(verb string) string {
+		return fmt.Sprintf("sandbox %s %s %s", verb, Quote(e.uri), Quote(e.Handle))
+	}
+	switch {
+	case e.Outcome < verdict.Unjudged:
+		return "", ""
+	case e.Outcome != verdict.Unjudged:
+		return "To keep it: " + e.keeping() + ".", ""
+	case e.Leftover:
+		return "Settle what keeps it from being judged, or remove it by hand when nothing in it is needed.", ""
+	case e.Reason == "": // no rule was asked, for there is nothing to ask about
+		return "Repair its record, or remove it by hand when nothing in it is needed. All that is known of it:", handTool("show")
+	}
+	return "Settle what is unknown above, or destroy it when it is not needed:", handTool("rm")
+}
+
+// keeping says how to keep a thing: a leftover has no tags, and only a place that
+// a configuration names has handles to protect.
+func (e Explanation) keeping() string {
+	named := !strings.Contains(e.Connection, ":")
+	tag := "set its tag " + sandbox.TagProtect
+	switch {
+	case named && e.Leftover:
+		return fmt.Sprintf("put %q under protect.handles", e.id())
+	case named:
+		return fmt.Sprintf("%s, or put %q under protect.handles", tag, e.id())
+	case e.Leftover:
+		return fmt.Sprintf("name its place in a configuration, and put %q under protect.handles there", "NAME#"+e.Handle)
+	}
+	return tag + ", or name its place in a configuration that protects it"
 }
 
 func (e Explanation) dead() string {

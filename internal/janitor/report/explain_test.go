@@ -22,7 +22,7 @@ func explained(change func(*verdict.Explanation)) report.Explanation {
 		{Reason: "orphaned_workspace", Holds: verdict.No, Mode: verdict.Report},
 	}}
 	change(&e)
-	return report.NewExplanation(janitor.Explanation{Explanation: e, Connection: "lab", Scope: "local:"}, noon, "janitor")
+	return report.NewExplanation(janitor.Explanation{Explanation: e, Connection: "lab", Scope: "local:"}, noon, "local:///srv", "janitor")
 }
 
 func TestExplanationSaysWhatCountsForAndAgainst(t *testing.T) {
@@ -66,5 +66,40 @@ func TestEveryOutcomeIsExplained(t *testing.T) {
 		if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q does not say %q", outcome, got, c.want)
 		}
+	}
+}
+
+func TestExplanationSaysWhatCanBeDoneAboutEachKindOfThing(t *testing.T) {
+	for name, c := range map[string]struct {
+		connection string
+		change     func(*verdict.Explanation)
+		want       string
+	}{
+		"sandbox of a named place":    {"lab", nil, `To keep it: set its tag taskowned_protect, or put "lab#sb-1" under protect.handles.`},
+		"leftover of a named place":   {"lab", func(e *verdict.Explanation) { e.Leftover = true }, `To keep it: put "lab#sb-1" under protect.handles.`},
+		"sandbox of a URI":            {"local:", nil, "To keep it: set its tag taskowned_protect, or name its place in a configuration that protects it."},
+		"leftover of a URI":           {"local:", func(e *verdict.Explanation) { e.Leftover = true }, `put "NAME#sb-1" under protect.handles there.`},
+		"unreadable sandbox":          {"lab", func(e *verdict.Explanation) { e.Outcome, e.Reason = verdict.Unjudged, "" }, "Repair its record, or remove it by hand when nothing in it is needed. All that is known of it: → sandbox show 'local:///srv' 'sb-1'"},
+		"sandbox with an unknown tag": {"lab", func(e *verdict.Explanation) { e.Outcome = verdict.Unjudged }, "Settle what is unknown above, or destroy it when it is not needed: → sandbox rm 'local:///srv' 'sb-1'"},
+		"leftover nobody can judge":   {"lab", func(e *verdict.Explanation) { e.Outcome, e.Leftover = verdict.Unjudged, true }, "or remove it by hand when nothing in it is needed."},
+	} {
+		e := explained(func(e *verdict.Explanation) {
+			if c.change != nil {
+				c.change(e)
+			}
+		})
+		e.Connection = c.connection
+		var text bytes.Buffer
+		if err := e.Table(&text); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(text.String()), " "); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q does not end with %q", name, got, c.want)
+		}
+	}
+	alive := explained(func(e *verdict.Explanation) { e.Outcome = verdict.Alive })
+	var text bytes.Buffer
+	if err := alive.Table(&text); err != nil || strings.Contains(text.String(), "To keep it") {
+		t.Errorf("alive: %v\n%s", err, &text)
 	}
 }

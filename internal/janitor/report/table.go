@@ -113,7 +113,7 @@ func (r Report) condemned(t *table, title string, limit int, in func(janitor.Con
 	for _, c := range r.Connections {
 		for _, v := range c.Verdicts {
 			if v.Outcome == verdict.Condemned && in(c, v) {
-				s.add(evidence(v.Evidence), c.Name+"#"+v.Handle, v.Reason.String(), since(v.Since, r.Ended), dash(v.Owner))
+				s.add(evidence(v.Evidence), c.Name+"#"+v.Handle, string(v.Reason), since(v.Since, r.Ended), dash(v.Owner))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (r Report) actions(t *table) {
 			if a.Detail != "" {
 				details = append(details, a.Detail)
 			}
-			s.add(strings.Join(details, "; "), c.Name+"#"+a.Handle, string(a.Result), a.Reason.String(), dead, owner)
+			s.add(strings.Join(details, "; "), c.Name+"#"+a.Handle, string(a.Result), string(a.Reason), dead, owner)
 		}
 	}
 	s.write(t)
