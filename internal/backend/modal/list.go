@@ -90,15 +90,17 @@ func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.San
 
 // paging walks through a list from the newest sandbox to the oldest. Only an
 // empty page ends it, as in Modal's own clients: a short one may have others
-// behind it.
+// behind it. Each page begins where the one before ended, edge included, so that
+// its last sandbox comes again; only behind what looks like the last page does it
+// begin after it.
 type paging struct {
-	before  float64 // of the next page; 0: the first
-	done    bool
+	before  float64         // of the next page; 0: the first
+	done    bool            // no page is left
 	seen    map[string]bool // the sandboxes of the latest page
 	oldest  float64         // time of the last of them
 	longest int             // page so far
 	full    int             // the longest page that had others behind it
-	instant int             // length of a latest page that held repeats of one instant only; else 0
+	instant int             // length of the latest page if it held only what had been seen; else 0
 	guess   bool            // the latest page looked like the last one
 }
 
