@@ -13,9 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -66,6 +69,33 @@ func (a account) run(t *testing.T, args ...string) (out string, status int) {
 	cmd.Stdout, cmd.Stderr = &both, &both
 	status = statusOf(t, cmd.Run(), &both)
 	return both.String(), status
+}
+
+// open opens the app in this process, whose environment it changes.
+func (a account) open(t *testing.T, further ...string) backend.Backend {
+	t.Helper()
+	for _, variable := range append(a.server.Environ(), further...) {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	conn, err := connect.Parse("modal:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := connect.Open(conn, connect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// prepared makes the app where it is missing.
+func prepared(t *testing.T, b backend.Backend) backend.Backend {
+	t.Helper()
+	if err := b.(backend.Preparer).Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // stand puts n sandboxes of Terraform's into the app, each made an hour ago or a
