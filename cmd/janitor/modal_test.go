@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,6 +113,51 @@ func TestTwoJanitorsOfOneModalAppHarmNothing(t *testing.T) {
 	for _, janitor := range []account{a, b} {
 		if out, status := janitor.run(t, "sweep", "--auto-approve"); status != 0 || strings.Contains(out, " asked to end") {
 			t.Errorf("afterwards it exits %d:\n%s", status, out)
+		}
+	}
+}
+
+// TestKilledAtAnyCallToModalTheNextRunEndsTheSame kills a sweep before and after
+// the effect of each call that it makes.
+func TestKilledAtAnyCallToModalTheNextRunEndsTheSame(t *testing.T) {
+	for at, finished := int64(1), false; !finished; at++ {
+		var seen atomic.Int64
+		reached, killed := make(chan struct{}), make(chan struct{})
+		opts := production
+		opts.PageSize = 2
+		opts.Watch = func(emulator.Call) {
+			if seen.Add(1) == at {
+				close(reached)
+				<-killed
+			}
+		}
+		a := newAccount(t, opts, "")
+		alive, torn := a.stand(t, 1, nil), a.stand(t, 2, a.torn())
+		cmd := a.command(t, "sweep", "--auto-approve")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-reached:
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+		case err := <-ended:
+			finished = err == nil
+		}
+		close(killed)
+		for range 3 {
+			if out, status := a.run(t, "sweep", "--auto-approve"); status != 0 {
+				t.Errorf("killed at call %d, the next sweep exits %d:\n%s", at, status, out)
+			}
+		}
+		a.check(t, "torn", torn, false)
+		a.check(t, "alive", alive, true)
+		if t.Failed() {
+			t.Fatalf("killed at call %d", at)
 		}
 	}
 }
