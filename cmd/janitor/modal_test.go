@@ -144,7 +144,7 @@ func TestKilledAtAnyCallToModalTheNextRunEndsTheSame(t *testing.T) {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			<-ended
+			_ = <-ended // it was killed
 		case err := <-ended:
 			finished = err == nil
 		}
