@@ -26,8 +26,9 @@ import (
 // account is an emulated Modal account with an app, and a janitor's
 // configuration for it.
 type account struct {
-	server *emulator.Server
-	config string
+	server     *emulator.Server
+	config     string
+	generation emulator.Generations // of what is put into it; none: the newest
 }
 
 const modalApp = "airflow-sandbox" // what "modal:" means
@@ -113,7 +114,7 @@ func (a account) stand(t *testing.T, n int, further sandbox.Tags) (handles []str
 			tagExpiresAt:         strconv.FormatInt(created.Add(24*time.Hour).Unix(), 10),
 		}
 		maps.Copy(tags, further)
-		seeds[i] = emulator.Seed{App: modalApp, Name: sandbox.Name(mark), Tags: tags, Created: created, Timeout: 24 * time.Hour}
+		seeds[i] = emulator.Seed{App: modalApp, Generation: a.generation, Name: sandbox.Name(mark), Tags: tags, Created: created, Timeout: 24 * time.Hour}
 	}
 	handles, err := a.server.Seed(seeds...)
 	if err != nil {

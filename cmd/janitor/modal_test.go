@@ -117,6 +117,26 @@ func TestTwoJanitorsOfOneModalAppHarmNothing(t *testing.T) {
 	}
 }
 
+func TestASweepOfModalCostsItsPagesAndThreeCallsForEachThatItReclaims(t *testing.T) {
+	for name, generation := range map[string]emulator.Generations{"V1": emulator.V1, "V2": emulator.V2} {
+		opts := production
+		opts.PageSize = 20
+		a := newAccount(t, opts, "limits: {deletes_per_run: 100}")
+		a.generation = generation
+		a.stand(t, 180, nil)
+		torn := a.stand(t, 20, a.torn())
+		out, status := a.run(t, "sweep", "--auto-approve")
+		if status != 0 || !strings.Contains(out, "20 reclaimed. exit 0") {
+			t.Errorf("%s: it exits %d:\n%s", name, status, out)
+		}
+		a.check(t, name, torn, false)
+		pages := 200/opts.PageSize + 1 // the last one is empty, which is how Modal's clients know the end
+		if most := pages + 3*len(torn) + 5; a.calls() > most {
+			t.Errorf("%s: %d calls, want at most %d: %v", name, a.calls(), most, a.server.Calls())
+		}
+	}
+}
+
 // TestKilledAtAnyCallToModalTheNextRunEndsTheSame kills a sweep before and after
 // the effect of each call that it makes.
 func TestKilledAtAnyCallToModalTheNextRunEndsTheSame(t *testing.T) {
