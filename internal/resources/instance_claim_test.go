@@ -35,7 +35,7 @@ func (s *shared) Capabilities() backend.Capabilities {
 }
 
 func (s *shared) Get(context.Context, sandbox.Ref) (sandbox.Sandbox, error) {
-	if !s.letsGo.IsZero() && !clock.System().Now().Before(s.letsGo) {
+	if airflow.Holder(s.tags) == holder && !s.letsGo.IsZero() && !clock.System().Now().Before(s.letsGo) {
 		delete(s.tags, airflow.TagHolder)
 	}
 	return sandbox.Sandbox{Ref: sandbox.Ref{Handle: "sb"}, State: sandbox.Running, Tags: s.tags.Clone(), TagsKnown: true}, nil
