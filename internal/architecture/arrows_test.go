@@ -19,6 +19,7 @@ var testArrows = map[string][]string{
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
 	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
+	"cmd/janitor":            {"internal/emulator/modal"},
 }
 
 // drawnArrows reads the picture of ARCHITECTURE.md: in its first code block,

@@ -65,16 +65,17 @@ func (r *run) live(holder Run) bool {
 	return r.Gone == nil || !r.Gone(holder.Process)
 }
 
-// overtaken says why the document may no longer be ours; empty: it is. A host
-// that slept, or whose clock was set, may wake with its claim long lapsed.
+// overtaken says why the document may no longer be ours; empty: it is, being
+// as we saved it. A host that slept, or whose clock was set, may wake with its
+// claim long lapsed.
 func (r *run) overtaken(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
 	defer cancel()
-	document, _, err := r.Store.Load(ctx)
+	newest, err := r.Store.Newest(ctx)
 	switch {
 	case err != nil:
 		return "the claim could not be checked: " + err.Error()
-	case document.Run.ID != r.id:
+	case newest != r.version:
 		return "another run has taken the document"
 	}
 	return ""

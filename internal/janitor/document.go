@@ -25,6 +25,8 @@ type Version string
 // loaded as the empty one: everything is newly seen, late but never wrong.
 type Store interface {
 	Load(context.Context) (Document, Version, error)
+	// Newest is the version that Load would tell.
+	Newest(context.Context) (Version, error)
 	Save(context.Context, Document, Version) (Version, error)
 }
 

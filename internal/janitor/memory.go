@@ -34,6 +34,12 @@ func (m *memory) Load(context.Context) (Document, Version, error) {
 	return document, m.version(), nil
 }
 
+func (m *memory) Newest(context.Context) (Version, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version(), nil
+}
+
 func (m *memory) Save(_ context.Context, document Document, version Version) (Version, error) {
 	data, err := json.Marshal(document)
 	if err != nil {

@@ -47,6 +47,15 @@ func (s *simStore) Load(ctx context.Context) (Document, Version, error) {
 	return document, Version(strconv.Itoa(version)), nil
 }
 
+func (s *simStore) Newest(ctx context.Context) (newest Version, err error) {
+	v := (*view)(s)
+	err = v.call(ctx, DefaultCallTimeout/2, func() error {
+		newest = Version(strconv.Itoa(v.store.version))
+		return nil
+	})
+	return newest, err
+}
+
 func (s *simStore) Save(ctx context.Context, document Document, version Version) (Version, error) {
 	v := (*view)(s)
 	err := v.call(ctx, DefaultCallTimeout/2, func() error {

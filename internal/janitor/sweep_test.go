@@ -88,6 +88,8 @@ func TestPlanChangesNothing(t *testing.T) {
 // refusing is a store that somebody holds and that must not be written.
 type refusing struct{}
 
+func (refusing) Newest(context.Context) (Version, error) { return "", nil }
+
 func (refusing) Load(context.Context) (Document, Version, error) {
 	return Document{Run: Run{ID: "x", Until: noon.Add(time.Minute)}}, "1", nil
 }

@@ -162,7 +162,7 @@ func TestRotationThatCannotMakeTheNextLeavesTheOldOneAsItWas(t *testing.T) {
 				w.failing("SandboxCreateV2")()
 			},
 			Config:      config,
-			ExpectError: regexp.MustCompile(`(?s)was not\s+renewed; it stands as it was.*the disk said\s+no`),
+			ExpectError: regexp.MustCompile(`(?s)was\s+not\s+renewed;\s+it\s+stands\s+as\s+it\s+was.*the\s+disk\s+said\s+no`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

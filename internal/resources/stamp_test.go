@@ -13,7 +13,8 @@ import (
 
 func TestStampTouchesOnlyItsOwnKeys(t *testing.T) {
 	tags := sandbox.Tags{"foreign": "yes", "airflow_holder": "a/b/c", "airflow_sandbox": "sb", "taskowned_attempt": "m",
-		"taskowned_deployment": "old", "airflow_owner": "old", "mine": "1", "kept": "1"}
+		"taskowned_deployment": "old", "airflow_owner": "old", "mine": "1", "kept": "1",
+		"taskowned_retired_at": "7"}
 	stamp{
 		network: "n", workdir: "/w", expiresAt: time.Unix(7, 0), user: map[string]string{"kept": "2", "new": "3"},
 	}.write(tags, map[string]string{"mine": "1", "kept": "1"})

@@ -90,15 +90,18 @@ func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.San
 
 // paging walks through a list from the newest sandbox to the oldest. Only an
 // empty page ends it, as in Modal's own clients: a short one may have others
-// behind it.
+// behind it. Each page begins where the one before ended, edge included, so that
+// its last sandbox comes again; only behind what looks like the last page does it
+// begin after it.
 type paging struct {
-	before  float64 // of the next page; 0: the first
-	done    bool
+	before  float64         // of the next page; 0: the first
+	done    bool            // no page is left
 	seen    map[string]bool // the sandboxes of the latest page
 	oldest  float64         // time of the last of them
 	longest int             // page so far
 	full    int             // the longest page that had others behind it
-	instant int             // length of a latest page that held repeats of one instant only; else 0
+	instant int             // length of the latest page if it held only what had been seen; else 0
+	guess   bool            // the latest page looked like the last one
 }
 
 // take returns what page adds.
@@ -114,15 +117,25 @@ func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
 		p.done = true
 		return nil, nil
 	}
+	if p.guess { // wrongly: then the edge counts after all
+		p.guess, p.before = false, p.oldest+edge
+		return nil, nil
+	}
 	oldest := page[len(page)-1].GetCreatedAt()
 	if p.seen != nil && oldest > p.oldest {
 		return nil, fmt.Errorf("%w: the list went back in time, from %s to %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
 	}
 	fresh := p.fresh(page)
-	if len(fresh) > 0 {
-		p.full, p.instant, p.before = max(p.full, len(p.seen)), 0, oldest+edge
-	} else {
+	switch {
+	case len(fresh) == 0:
 		p.instant, p.before = len(page), oldest
+	case len(page) < p.longest: // it had room for all that is left
+		p.instant, p.before, p.guess = 0, oldest, true
+	default:
+		p.instant, p.before = 0, oldest+edge
+	}
+	if len(fresh) > 0 {
+		p.full = max(p.full, len(p.seen))
 	}
 	p.oldest, p.longest = oldest, max(p.longest, len(page))
 	p.seen = make(map[string]bool, len(page))

@@ -111,11 +111,17 @@ func TestAServerThatIsNotThereFailsWithinSeconds(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
+	mute, err := net.Listen("tcp4", "127.0.0.1:0") // takes connections and never says a word
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
 	for url, class := range map[string]error{
-		"http://" + dead: backend.ErrUnavailable,
+		"http://" + mute.Addr().String():                        backend.ErrUnavailable,
+		"http://" + dead:                                        backend.ErrUnavailable,
 		strings.Replace(server.URL(), "http://", "https://", 1): backend.ErrUnavailable,
 		strings.TrimPrefix(server.URL(), "http://"):             backend.ErrInvalid,
-		"ftp://" + dead: backend.ErrInvalid,
+		"ftp://" + dead:                                         backend.ErrInvalid,
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Setenv("MODAL_SERVER_URL", url)

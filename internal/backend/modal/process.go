@@ -58,9 +58,9 @@ func (s *session) run(ctx context.Context, h *sdk.Sandbox, e execution) (ending,
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go feed(process.Stdin, e.stdin, stop)
-	out, err2 := drain(process.Stdout, e.stdout), drain(process.Stderr, e.stderr)
-	defer out.close()
-	defer err2.close()
+	stdout, stderr := drain(process.Stdout, e.stdout), drain(process.Stderr, e.stderr)
+	defer stdout.close()
+	defer stderr.close()
 
 	end, err := waitFor(ctx, process, e.timeout)
 	took := s.clock.Now().Sub(begun)
@@ -69,7 +69,7 @@ func (s *session) run(ctx context.Context, h *sdk.Sandbox, e execution) (ending,
 	}
 	end.timedOut = end.timedOut || end.code == killed && took >= e.timeout
 	if err == nil {
-		end.whole, err = bothWhole(ctx, out, err2, end.timedOut)
+		end.whole, err = bothWhole(ctx, stdout, stderr, end.timedOut)
 	}
 	if err != nil || end.timedOut || end.code >= 128 {
 		// A sandbox that ends takes its commands along without a word.

@@ -85,6 +85,9 @@ func TestStoresReturnWhatWasSavedAndRefuseStaleSaves(t *testing.T) {
 			if second == first {
 				t.Error("another document has the same version")
 			}
+			if newest, err := s.Newest(t.Context()); err != nil || newest != second {
+				t.Errorf("the newest version is %q, %v; want %q", newest, err, second)
+			}
 			if _, err := s.Save(t.Context(), document(), first); !errors.Is(err, janitor.ErrConflict) {
 				t.Errorf("save over the first version after the second: %v", err)
 			}

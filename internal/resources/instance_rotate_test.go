@@ -1,0 +1,59 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package resources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+)
+
+// renewing is a backend that moves ends.
+type renewing struct {
+	backend.Backend
+	backend.Renewer
+}
+
+func TestRenewalMakesTheHandleUnknownOnlyWhereItRotates(t *testing.T) {
+	longer := func(m *instanceModel) { m.Lifetime = timetypes.NewGoDurationValueFromStringMust("2h") }
+	endless := func(m *instanceModel) { m.ExpiresAt = timetypes.NewRFC3339Null() }
+	for name, tc := range map[string]struct {
+		due             due
+		born, edit      func(*instanceModel)
+		expires, handle [2]bool // unknown where the backend renews, and where it does not
+	}{
+		"nothing is due":              {},
+		"a renewal is due":            {due: renewalDue, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
+		"a longer life":               {edit: longer, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
+		"tags are to be repaired":     {due: repairDue, expires: [2]bool{true, true}},
+		"no end is known, tags broke": {due: repairDue, born: endless, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, b := range []backend.Backend{renewing{}, fixed{}} {
+				state := sample()
+				state.Handle, state.ExpiresAt = types.StringValue("sb"), momentValue(noon.Add(time.Hour))
+				if tc.born != nil {
+					tc.born(&state)
+				}
+				plan := state
+				if tc.edit != nil {
+					tc.edit(&plan)
+				}
+				var diags diag.Diagnostics
+				planRenewal(state, &plan, opened(t, "local:///a", b), tc.due, &diags)
+				if plan.ExpiresAt.IsUnknown() != tc.expires[i] || plan.Handle.IsUnknown() != tc.handle[i] {
+					t.Errorf("%T: handle %s, expires_at %s", b, plan.Handle, plan.ExpiresAt)
+				}
+				if warned := len(diags) == 1; warned != tc.handle[i] {
+					t.Errorf("%T: said %v", b, diags)
+				}
+			}
+		})
+	}
+}
