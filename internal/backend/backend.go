@@ -97,6 +97,10 @@ type (
 	// the tag. trusted is false where code inside could forge the answer.
 	NetworkEditor interface {
 		Network(context.Context, sandbox.Ref) (policy sandbox.NetworkPolicy, trusted bool, err error)
+		// SetNetwork makes policy as strong as it would be from birth: when it
+		// returns nil, what already runs reaches nothing that policy denies, if need
+		// be because it was ended. It waits for that a bounded time only; after any
+		// error, calling it again completes it.
 		SetNetwork(context.Context, sandbox.Ref, sandbox.NetworkPolicy) error
 	}
 

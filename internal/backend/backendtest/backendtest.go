@@ -38,6 +38,9 @@ type Factory struct {
 	Advance func(t *testing.T, d time.Duration)
 	// Image is what to build where the backend is an ImageBuilder.
 	Image backend.ImageSpec
+	// Reach is a command that succeeds where the network is open and fails where
+	// it is blocked.
+	Reach []string
 	// Leave leaves one leftover behind, as a crash would.
 	Leave func(t *testing.T)
 }

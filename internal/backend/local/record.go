@@ -28,6 +28,7 @@ const (
 	recordFile = "meta.json"
 	metaLock   = "meta.lock" // exclusive around each change of the record
 	runLock    = "run.lock"  // shared while a command runs; the deleter takes it exclusively
+	openLock   = "open.lock" // shared while a command has the network; who cuts it off takes it exclusively
 	workDir    = "work"      // what commands see as their workdir
 )
 
