@@ -86,6 +86,10 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, err
 	}
 
+	if err := st.unlockWork(rec); err != nil {
+		return backend.Result{}, err
+	}
+
 	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
 	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
 	room.Argv, room.Dir, room.Env = cmd.Argv, commandDir(rec.Workdir, cmd.Dir), merged(rec.Env, cmd.Env)
@@ -124,6 +128,12 @@ func (st *state) room(rec record, work string) (engine.Spec, error) {
 		HostUID: rec.UID,
 		HostGID: rec.GID,
 	}, err
+}
+
+// unlockWork opens the workdir to who runs commands in it: one of them may have
+// closed it to everybody, and no other could ever begin there.
+func (st *state) unlockWork(rec record) error {
+	return st.unlock(sandboxesDir + "/" + rec.Handle + "/" + workDir)
 }
 
 // enter takes part in the sandbox: until the file it returns is closed, nobody

@@ -363,6 +363,31 @@ func lockOf(t *testing.T, h *host, ref sandbox.Ref, name string) *os.File {
 	return lock
 }
 
+func TestWorkdirThatACommandClosedIsOpenAgainForTheNext(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	command := func(argv ...string) backend.Result {
+		got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: argv, Timeout: time.Minute})
+		must(t, err)
+		return got
+	}
+	for name, use := range map[string]func() error{
+		"read":  func() error { _, err := h.ReadFile(t.Context(), made.Ref, "/workspace/x", 10, io.Discard); return err },
+		"write": func() error { return h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")) },
+		"list":  func() error { _, err := h.ListDirectory(t.Context(), made.Ref, "/workspace"); return err },
+	} {
+		must(t, h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")))
+		command("chmod", "000", "/workspace")
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		command("chmod", "057", "/workspace")
+		if got := command("stat", "-c", "%a", "/workspace"); string(got.Stdout) != "757\n" {
+			t.Errorf("after it was closed to its owner only, the mode is %q, stderr %q", got.Stdout, got.Stderr)
+		}
+	}
+}
+
 func TestCommandOfAnUnknownProgramSaysSo(t *testing.T) {
 	h := realHost(t)
 	made := create(t, h, nil)
