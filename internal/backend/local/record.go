@@ -102,6 +102,9 @@ func readRecordIn(d folder, dir, handle string) (record, error) {
 
 func decode(data []byte, handle string) (record, error) {
 	var rec record
+	if !utf8.Valid(data) { // which Unmarshal would replace, and the next change write so
+		return rec, errors.New("it holds bytes that are not UTF-8")
+	}
 	err := json.Unmarshal(data, &rec)
 	switch {
 	case err != nil && rec.Schema <= schema:

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -22,9 +23,16 @@ import (
 // broken are the ways in which a sandbox's entry can be wrong. dir is that of a
 // whole sandbox.
 var brokenEntries = map[string]func(t *testing.T, dir string){
-	"empty":                            spoilRecord(""),
-	"torn":                             spoilRecord(`{"schema": 1, "handle": "taskow`),
-	"binary":                           spoilRecord("\x00\xff\x01"),
+	"empty":  spoilRecord(""),
+	"torn":   spoilRecord(`{"schema": 1, "handle": "taskow`),
+	"binary": spoilRecord("\x00\xff\x01"),
+	"a tag that is not UTF-8": func(t *testing.T, dir string) {
+		editRecord(func(rec map[string]any) { rec["tags"] = map[string]string{"team": "TEAM"} })(t, dir)
+		path := filepath.Join(dir, recordFile)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, bytes.Replace(data, []byte("TEAM"), []byte("\xff\xfe"), 1), 0o600))
+	},
 	"null":                             spoilRecord("null"),
 	"a list":                           spoilRecord("[]"),
 	"no record":                        spoilRecord("{}"),
