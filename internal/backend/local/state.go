@@ -120,8 +120,10 @@ func readInstance(d folder) (instance, error) {
 		return in, fmt.Errorf("%w: %s has schema %d, made by a newer version; this one knows %d", backend.ErrUnsupported, path, in.Schema, schema)
 	}
 	if here := machine(); in.Machine != "" && in.Machine != here {
-		return in, fmt.Errorf("%w: the state directory %s was made on another machine (%s, this is %s); its sandboxes are known there",
-			backend.ErrConflict, d.Name(), in.Machine, here)
+		return in, fmt.Errorf("%w: the state directory %s was made on another machine (%s, this is %s). "+
+			"If this host has replaced that one, write \"machine\": %q in %s; if it is a copy of one that lives on, "+
+			"name another directory here, and take what Terraform's state names of this one out with `terraform state rm ADDRESS`",
+			backend.ErrConflict, d.Name(), in.Machine, here, here, path)
 	}
 	return in, nil
 }

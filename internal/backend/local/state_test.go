@@ -7,7 +7,9 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -196,6 +198,33 @@ func TestStateDirectoryThatIsNotOursIsRefused(t *testing.T) {
 			_, err := backend.Create(t.Context(), h, request(h, nil))
 			wantError(t, err, test.class, test.says)
 		})
+	}
+}
+
+func TestHostThatReplacedAnotherTakesItsStateDirectoryOverAsTold(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	made := create(t, h, nil)
+	path := filepath.Join(h.dir, instanceFile)
+	moveTo := func(machine string) {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		var in instance
+		must(t, json.Unmarshal(data, &in))
+		in.Machine = machine
+		data, err = json.Marshal(in)
+		must(t, err)
+		must(t, os.WriteFile(path, data, 0o600))
+	}
+	moveTo("0123456789abcdef")
+	_, err := h.Get(t.Context(), made.Ref)
+	for _, says := range []string{
+		fmt.Sprintf("write \"machine\": %q in %s", machine(), path), "name another directory here", "terraform state rm ADDRESS",
+	} {
+		wantError(t, err, backend.ErrConflict, says)
+	}
+	moveTo(machine())
+	if _, err := h.Get(t.Context(), made.Ref); err != nil {
+		t.Errorf("taken over, its sandbox cannot be read: %v", err)
 	}
 }
 
