@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,7 +63,7 @@ func openState(dir string) (*state, error) {
 	}
 	in, err := readInstance(d)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = missing(dir + "/" + instanceFile)
+		err = cmp.Or(checkEmpty(d), missing(dir+"/"+instanceFile))
 	}
 	if err != nil {
 		d.Close()
@@ -72,8 +73,9 @@ func openState(dir string) (*state, error) {
 }
 
 func missing(path string) error {
-	return fmt.Errorf("%w: %s does not exist; `terraform apply` creates it. If there were sandboxes in it, "+
-		"mount or restore it: without it nothing can be said about them", backend.ErrUnavailable, path)
+	return fmt.Errorf("%w: %s does not exist; the first `terraform apply` makes it. If there were sandboxes in it, mount or restore it: "+
+		"without it nothing can be said about them. If it is gone for good, so are they: take what Terraform's state names of it "+
+		"out with `terraform state rm ADDRESS`, then apply again", backend.ErrUnavailable, path)
 }
 
 // openOwn opens the directory dir unless somebody else could rearrange it.

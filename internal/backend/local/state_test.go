@@ -149,7 +149,8 @@ func TestMissingStateDirectoryIsAnErrorAndNeverEmpty(t *testing.T) {
 		for what, use := range everyUse(h, sandbox.Ref{Handle: "taskowned-x"}) {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				err := use(t.Context())
-				wantError(t, err, backend.ErrUnavailable, "terraform apply")
+				wantError(t, err, backend.ErrUnavailable, "the first `terraform apply` makes it")
+				wantError(t, err, backend.ErrUnavailable, "gone for good, so are they: take what Terraform's state names of it out with `terraform state rm ADDRESS`")
 				if errors.Is(err, backend.ErrNotFound) {
 					t.Errorf("%v says that the sandbox is gone", err)
 				}
@@ -247,6 +248,11 @@ func TestDirectoryThatHoldsAnythingElseIsNotTakenOver(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600))
 	h := newHost(dir, &backend.Caller{}, clock.NewFake(start))
 	wantError(t, h.Prepare(t.Context()), backend.ErrInvalid, "thesis.tex")
+	for what, use := range everyUse(h, sandbox.Ref{Handle: "taskowned-x"}) {
+		if err := use(t.Context()); !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), "is not a state directory") {
+			t.Errorf("%s = %v; want that it is not a state directory", what, err)
+		}
+	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("afterwards it holds %v, %v", entries, err)
 	}
