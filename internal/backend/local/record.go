@@ -118,6 +118,11 @@ func decode(data []byte, handle string) (record, error) {
 	case rec.Status != statusRunning && rec.Status != statusStopping:
 		return rec, fmt.Errorf("unknown status %q", rec.Status)
 	}
+	for _, t := range []time.Time{rec.StatusSince, rec.CreatedAt, rec.ExpiresAt} {
+		if year := t.UTC().Year(); year < 0 || year > 9999 { // which no RFC 3339 text can say
+			return rec, fmt.Errorf("%s is no time that can be written in UTC", t)
+		}
+	}
 	return rec, nil
 }
 
