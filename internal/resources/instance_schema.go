@@ -29,7 +29,7 @@ func (r *instanceResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 	attributes := map[string]schema.Attribute{
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What code inside may reach: an object, or a whole `sandbox_network_policy`. " +
-				"Left out, everything is denied. Changed in place.",
+				"Left out, everything is denied. Changed in place; a running command that has more than is left is ended.",
 			Optional:   true,
 			Attributes: networkPolicyAttributes(),
 		},
