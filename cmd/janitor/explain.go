@@ -31,10 +31,11 @@ well, and so will the beginning of a handle. Nothing is changed.`,
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
-			if handle, err = s.whole(ctx, handle); err != nil {
-				return unexplained(ctx, err)
-			}
-			e, err := janitor.Explain(ctx, s.options, name, handle)
+			var e janitor.Explanation
+			err = s.about(ctx, handle, func(handle string) (err error) {
+				e, err = janitor.Explain(ctx, s.options, name, handle)
+				return err
+			})
 			if err != nil {
 				return unexplained(ctx, err)
 			}

@@ -11,34 +11,33 @@ import (
 	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
-	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
-	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 )
 
-// whole returns the handle of the one sandbox or leftover that begins with given.
-// What is no beginning of one is returned as it is: whoever looks for it says that
-// it is not there.
-func (s *site) whole(ctx context.Context, given string) (string, error) {
+// about calls do with the handle given and, when there is no such thing, with the
+// one handle that begins with it.
+func (s *site) about(ctx context.Context, given string, do func(handle string) error) error {
+	err := do(given)
 	b := s.options.Connections[0].Backend
-	if b == nil {
-		return given, nil // which the caller will say
+	unknown, malformed := errors.Is(err, janitor.ErrNoSuchThing), errors.Is(err, backend.ErrInvalid)
+	if b == nil || !unknown && !malformed {
+		return err
 	}
-	_, err := b.Get(ctx, sandbox.Ref{Handle: given})
-	if !errors.Is(err, backend.ErrNotFound) && !errors.Is(err, backend.ErrInvalid) {
-		return given, nil
-	}
-	all, err := handles(ctx, b)
-	if err != nil {
-		return "", exit{cli.ExitUnreachable, fmt.Errorf("look for what begins with %q: %w", given, err)}
+	all, unlisted := handles(ctx, b)
+	switch {
+	case unlisted != nil && malformed: // it may as well be the place that is
+		return err
+	case unlisted != nil:
+		return fmt.Errorf("look for what begins with %q: %w", given, unlisted)
 	}
 	found := slices.DeleteFunc(all, func(handle string) bool { return !strings.HasPrefix(handle, given) })
 	switch {
 	case len(found) == 0 || slices.Contains(found, given):
-		return given, nil
+		return err
 	case len(found) > 1:
-		return "", usage("%q may be any of %s: write more of it", given, strings.Join(found, ", "))
+		return usage("%q may be any of %s: write more of it", given, strings.Join(found, ", "))
 	}
-	return found[0], nil
+	return do(found[0])
 }
 
 // handles are those of all that the janitor judges at b.

@@ -32,10 +32,11 @@ of a handle. Nothing is destroyed by retry itself.`,
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()
-			if handle, err = s.whole(ctx, handle); err != nil {
-				return unexplained(ctx, err)
-			}
-			if err := janitor.Retry(ctx, s.options, name, handle); err != nil {
+			err = s.about(ctx, handle, func(found string) error {
+				handle = found
+				return janitor.Retry(ctx, s.options, name, found)
+			})
+			if err != nil {
 				return unexplained(ctx, err)
 			}
 			if a.output == "json" {

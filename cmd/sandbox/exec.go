@@ -76,7 +76,7 @@ run or its end is not known.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError{err, "write -- before the command: what follows it is the command's own"}
+		return usageError{err, "write -- before the command, whose options follow it; those of exec: sandbox exec --help"}
 	})
 	flags := cmd.Flags()
 	flags.DurationVar(&command.Timeout, "timeout", time.Minute, "`TIME` after which the command and all it started are ended")

@@ -108,6 +108,10 @@ type (
 		// one policy to the other and be held as strongly as one born with it. Where
 		// it cannot, SetNetwork is ErrUnsupported and the sandbox is to be replaced.
 		CanSetNetwork(from, to sandbox.NetworkPolicy) bool
+		// SetNetwork makes policy as strong as it would be from birth: when it
+		// returns nil, what already runs reaches nothing that policy denies, if need
+		// be because it was ended. It waits for that a bounded time only; after any
+		// error, calling it again completes it.
 		SetNetwork(context.Context, sandbox.Ref, sandbox.NetworkPolicy) error
 	}
 

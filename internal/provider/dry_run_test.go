@@ -91,6 +91,22 @@ func TestRunningSandboxOutlivesAForcedReplacementOfItsImageThatDoesNotBuild(t *t
 	)
 }
 
+func TestSandboxCreatedBeforeItIsDestroyedOutlivesABuildThatFailsAfterAll(t *testing.T) {
+	w := newWorld(t)
+	first := func(config string) string {
+		return strings.Replace(config, "lifetime ", "lifecycle { create_before_destroy = true }\n  lifetime ", 1)
+	}
+	good, other := first(w.onImage(w.rootfs("good.tar", "good"))), first(w.onImage(w.rootfs("other.tar", "other")))
+	var handle string
+	w.run(append([]resource.TestStep{{Config: good, Check: w.noting(&handle)}}, w.survives(&handle,
+		resource.TestStep{PreConfig: w.failing(""), Config: good},
+		resource.TestStep{
+			PreConfig:   w.failing("build-image"),
+			Config:      other,
+			ExpectError: regexp.MustCompile(`(?s)Image cannot be built.*the disk said no`),
+		})...)...)
+}
+
 func TestRunningSandboxOutlivesAnImagePathThatLeadsNowhere(t *testing.T) {
 	w := newWorld(t)
 	var handle string

@@ -142,7 +142,7 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	attempt := fmt.Sprintf("Image %s on %s cannot be read", reference, conn.Location())
 	identity, err := conn.Witness(ctx, remembered.Identity)
 	if err != nil {
-		addError(&resp.Diagnostics, attempt, forGood(err))
+		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
 	there, err := builder.HasImage(ctx, reference)
@@ -194,7 +194,7 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	reference := state.Reference.ValueString()
 	attempt := fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location())
 	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
-		addError(&resp.Diagnostics, attempt, forGood(err))
+		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
 	err := builder.DeleteImage(ctx, reference)

@@ -44,7 +44,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := conn.Witness(bounded, remembered.Identity); err != nil {
-		addError(&resp.Diagnostics, attempt, forGood(err))
+		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
 

@@ -41,7 +41,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	attempt := fmt.Sprintf("Sandbox %s on %s cannot be read", state.Handle.ValueString(), conn.Location())
 	remembered.Identity, err = conn.Witness(ctx, remembered.Identity)
 	if err != nil {
-		addError(&resp.Diagnostics, attempt, forGood(err))
+		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
 	found, err := conn.Snapshot.Get(ctx, remembered.ref(state.Handle.ValueString()))

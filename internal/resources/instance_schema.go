@@ -30,7 +30,7 @@ func (r *instanceResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What code inside may reach: an object, or a whole `sandbox_network_policy`. " +
 				"Left out, everything is denied. Changed in place where the connection can then enforce it as strongly as at " +
-				"birth; elsewhere another one replaces.",
+				"birth, if need be by ending a running command that has more than is left; elsewhere another one replaces.",
 			Optional:   true,
 			Attributes: networkPolicyAttributes(),
 		},

@@ -60,16 +60,6 @@ func (r *instanceResource) warnLateEnd(state instanceModel, found sandbox.Sandbo
 	}
 }
 
-// forGood adds to the error of a place that does not answer what is to be done
-// where it never will again.
-func forGood(err error) error {
-	if _, says := errors.AsType[*otherPlaceError](err); says || errors.Is(err, backend.ErrUnauthorized) {
-		return err
-	}
-	return fmt.Errorf("%w.\n\nWhat cannot be seen is not gone, so it stays in the state. If the place is lost for good, with all that was "+
-		"in it, forget it with `terraform state rm ADDRESS`", err)
-}
-
 // unfinished says what is to be done about a sandbox that could not be destroyed.
 // marked is why it could not be marked for teardown either; nil: it is.
 func unfinished(failure, marked error) error {

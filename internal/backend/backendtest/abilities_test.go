@@ -52,6 +52,10 @@ func (r *reference) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sand
 		rec, err := r.server.usable(ref)
 		if err == nil && r.flaw != keepsNetwork {
 			rec.spec.Network = policy
+			if !policy.Open && r.flaw != lateBlock {
+				close(rec.blocked)
+				rec.blocked = make(chan struct{})
+			}
 		}
 		return err
 	})

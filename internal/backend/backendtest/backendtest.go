@@ -41,6 +41,9 @@ type Factory struct {
 	// OutlivesCaller says that a command given up runs on until its timeout,
 	// because the vendor has no call that ends one.
 	OutlivesCaller bool
+	// Reach is a command that succeeds where the network is open and fails where
+	// it is blocked.
+	Reach []string
 	// Leave leaves one leftover behind, as a crash would.
 	Leave func(t *testing.T)
 }

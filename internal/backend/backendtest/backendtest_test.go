@@ -5,6 +5,8 @@ package backendtest_test
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -47,6 +49,7 @@ const (
 	leadsOut           flaw = "follows links out of the sandbox"
 	leaksEnvironment   flaw = "leaks the caller's environment"
 	leavesProcesses    flaw = "leaves processes at the timeout"
+	lateBlock          flaw = "blocks the network for new commands only"
 	listIsOnePage      flaw = "lists one page"
 	listRepeats        flaw = "lists twice"
 	listStopsEarly     flaw = "ends a broken listing without an error"
@@ -89,11 +92,24 @@ func TestReferenceBackend(t *testing.T) {
 		Elsewhere: over(newServer(t), "there"),
 		Advance:   place.advance,
 		Image:     backend.ImageSpec{From: "base", Commands: []string{"RUN true"}},
+		Reach:     reach(t),
 		Leave:     place.leave,
 	})
 	if left := place.named(stranger.Name); len(left) != 1 || left[0].Ref != stranger.Ref {
 		t.Errorf("of another's sandbox the suite left %+v, want %+v", left, stranger.Ref)
 	}
+}
+
+// reach returns a command that succeeds in the network of this machine, where it
+// finds a port that is listened on.
+func reach(t *testing.T) []string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return []string{"grep", "-q", fmt.Sprintf(":%04X 00000000:0000 0A", listener.Addr().(*net.TCPAddr).Port), "/proc/self/net/tcp"}
 }
 
 // plant makes a sandbox of somebody else, which the suite must tolerate and
@@ -172,6 +188,7 @@ func TestSuiteFailsForEveryFlaw(t *testing.T) {
 		{deletesUsedImage, "images", "a sandbox runs from it"},
 		{mixesUp, "concurrent use", "many lives at once do not disturb each other"},
 		{keepsNetwork, "network", "the policy at birth is read back"},
+		{lateBlock, "network", "blocked in place is blocked for what runs already"},
 	} {
 		t.Run(string(test.flaw)+": "+test.promise, func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,9 @@
 package backendtest
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +52,41 @@ func testNetwork(t *testing.T, p *place) {
 			}
 			wantPolicy(t, editor, ref, sandbox.NetworkPolicy{})
 		})
+	}
+	t.Run("blocked in place is blocked for what runs already", func(t *testing.T) { testBlockWhileRunning(t, p, editor) })
+}
+
+// testBlockWhileRunning blocks the network of a command that reaches it again
+// and again.
+func testBlockWhileRunning(t *testing.T, p *place, editor backend.NetworkEditor) {
+	if !p.caps.OpenNetwork || !p.caps.BlockNetwork || len(p.Reach) == 0 {
+		t.Skip("no network to open and to block, or the factory knows no command that reaches it")
+	}
+	spec := p.spec()
+	spec.Network.Open = true
+	ref := p.createFrom(t, p.request(spec, nil)).Ref
+	const reaching = `while :; do "$@" && echo x >> beat; sleep 0.1; done`
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cmd := backend.Command{Argv: append([]string{"sh", "-c", reaching, "sh"}, p.Reach...), Timeout: 10 * commandTimeout}
+		_, _ = p.Exec(ctx, ref, cmd)
+	}()
+	defer func() { cancel(); <-ended }()
+	if !p.eventually(t, func() bool {
+		_, err := p.ReadFile(t.Context(), ref, p.in("beat"), 1<<20, io.Discard)
+		return err == nil
+	}) {
+		t.Fatal("the network is not reached while it is open")
+	}
+	if err := editor.SetNetwork(t.Context(), ref, sandbox.NetworkPolicy{}); err != nil {
+		wantError(t, "SetNetwork to blocked", err, backend.ErrUnsupported)
+		t.Skip("it cannot be blocked in place")
+	}
+	p.wantStill(t, ref)
+	if got := p.exec(t, ref, backend.Command{Argv: p.Reach}); got.ExitCode == 0 {
+		t.Error("a new command reaches the network, which is blocked")
 	}
 }
 

@@ -45,10 +45,11 @@ type server struct {
 type record struct {
 	sandbox.Sandbox
 
-	spec  sandbox.Spec
-	dir   string
-	asked time.Time     // when its end was asked for
-	ended chan struct{} // closed then
+	spec    sandbox.Spec
+	dir     string
+	asked   time.Time     // when its end was asked for
+	ended   chan struct{} // closed then
+	blocked chan struct{} // closed when its network is
 }
 
 func newServer(t *testing.T) *server {
@@ -77,7 +78,7 @@ func (s *server) create(req backend.Request) (sandbox.Sandbox, error) {
 	}
 	s.made++
 	handle := fmt.Sprintf("sb-%03d", s.made)
-	r := &record{spec: req.Spec, dir: filepath.Join(s.home, handle), ended: make(chan struct{})}
+	r := &record{spec: req.Spec, dir: filepath.Join(s.home, handle), ended: make(chan struct{}), blocked: make(chan struct{})}
 	r.Sandbox = sandbox.Sandbox{
 		Ref: sandbox.Ref{Handle: handle, Incarnation: rand.Text()}, Name: req.Name, State: sandbox.Running,
 		Tags: req.Tags.Clone(), TagsKnown: true, CreatedAt: s.now(), ServerEnds: req.ExpiresAt, Attached: -1,

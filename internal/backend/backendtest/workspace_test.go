@@ -48,7 +48,8 @@ func (r *reference) use(ctx context.Context, call backend.Call, ref sandbox.Ref,
 }
 
 // Exec runs the command on this machine, as the first child in a process
-// namespace, so that it can be ended whole. It is not isolated otherwise.
+// namespace, so that it can be ended whole, and with the network that its policy
+// gives. It is not isolated otherwise.
 func (r *reference) Exec(ctx context.Context, ref sandbox.Ref, c backend.Command) (result backend.Result, err error) {
 	if len(c.Argv) == 0 || c.Timeout <= 0 {
 		return result, fmt.Errorf("%w command", backend.ErrInvalid)
@@ -72,6 +73,8 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 		select {
 		case <-rec.ended:
 			cancel()
+		case <-rec.blocked:
+			cancel()
 		case <-running.Done():
 		}
 	}()
@@ -93,6 +96,9 @@ func (r *reference) run(ctx context.Context, rec record, c backend.Command) (bac
 			Pdeathsig:   syscall.SIGKILL,
 			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		}
+		if !rec.spec.Network.Open {
+			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 		}
 	}
 	err := cmd.Run()

@@ -7,6 +7,8 @@ package local
 
 import (
 	"archive/tar"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,12 +31,23 @@ func TestLocalSandboxesKeepEveryPromise(t *testing.T) {
 		Open:      opener(here),
 		Elsewhere: opener(there),
 		Image:     backend.ImageSpec{From: tarball(t, rootfs(t))},
+		Reach:     reach(t),
 		Leave: func(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(here, stagingDir, "half-made"), 0o711); err != nil {
 				t.Fatal(err)
 			}
 		},
 	})
+}
+
+// reach returns a command that succeeds in the host's network, where it finds a
+// port that is listened on.
+func reach(t *testing.T) []string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return []string{"grep", "-q", fmt.Sprintf(":%04X 00000000:0000 0A", listener.Addr().(*net.TCPAddr).Port), "/proc/self/net/tcp"}
 }
 
 // rootfs returns a root file system directory that holds the host's shell and

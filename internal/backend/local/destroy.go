@@ -14,14 +14,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// stopWithin is how long a destroy waits until those who run commands in the
-// sandbox have killed them, which takes them some watchEvery.
+// stopWithin is how long a destroy, or a network that is cut off, waits until
+// those who run commands in the sandbox have killed them, which takes them some
+// watchEvery.
 const stopWithin = 10 * time.Second
 
 // Destroy ends the sandbox: it is marked, so that no command begins; those who
@@ -38,7 +40,7 @@ func (h *host) Destroy(ctx context.Context, ref sandbox.Ref) error {
 	case errors.Is(err, errOtherLife):
 		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: incarnation %s is gone and the handle lives as another", backend.ErrConflict, ref.Incarnation))
 	case errors.Is(err, errHangs):
-		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
+		return h.failed("destroy sandbox", ref.Handle, fmt.Errorf("%w: no other command begins, but %w", backend.ErrUnavailable, err))
 	case err != nil && !errors.Is(err, backend.ErrNotFound):
 		return h.failed("destroy sandbox", ref.Handle, err)
 	case trashed == "":
@@ -72,7 +74,7 @@ func (st *state) retire(ctx context.Context, ref sandbox.Ref, now time.Time) (st
 		return "", err
 	}
 	if !full {
-		idle, err := waitIdle(ctx, dir)
+		idle, err := waitIdle(ctx, dir, runLock)
 		if errors.Is(err, fs.ErrNotExist) { // somebody else deletes it
 			return "", gone(ref)
 		}
@@ -88,7 +90,7 @@ func (st *state) retire(ctx context.Context, ref sandbox.Ref, now time.Time) (st
 	if err != nil || !full {
 		return trashed, err
 	}
-	idle, err := waitIdle(ctx, dir)
+	idle, err := waitIdle(ctx, dir, runLock)
 	if err != nil {
 		return "", err
 	}
@@ -104,21 +106,24 @@ func (st *state) markStopping(ctx context.Context, ref sandbox.Ref, now time.Tim
 	})
 }
 
-// errHangs: a command did not end within stopWithin. It becomes ErrUnavailable
-// only where no Caller would wait all over again.
-var errHangs = errors.New("its commands have not ended")
+// errHangs: a command did not end within stopWithin, or as long as the caller
+// waits. It becomes ErrUnavailable only where no Caller would wait all over again.
+var errHangs = errors.New("a command still runs in it")
 
-// waitIdle waits until no command runs in the sandbox dir. Closing what it
-// returns lets commands in again.
-func waitIdle(ctx context.Context, dir folder) (*os.File, error) {
-	waiting, cancel := context.WithTimeout(ctx, stopWithin)
+// waitIdle waits until no command holds the lock name of the sandbox dir.
+// Closing what it returns lets commands in again.
+func waitIdle(ctx context.Context, dir folder, name string) (*os.File, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, stopWithin, fmt.Errorf("not ended within %s", stopWithin))
 	defer cancel()
-	lock, err := dir.lock(waiting, runLock, exclusive)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w within %s; whoever runs them hangs, see who has %s open",
-			errHangs, stopWithin, filepath.Join(dir.Name(), runLock))
+	lock, err := dir.lock(waiting, name, exclusive)
+	if err == nil || waiting.Err() == nil {
+		return lock, err
 	}
-	return lock, err
+	by := "whoever has " + filepath.Join(dir.Name(), name) + " open"
+	if pids := dir.holders(name); len(pids) > 0 {
+		by = "process " + strings.Join(pids, ", ")
+	}
+	return nil, fmt.Errorf("%w, started by %s: %w; end that process and do this again", errHangs, by, context.Cause(waiting))
 }
 
 // trash moves name in the folder parent, which must still be dir, into the

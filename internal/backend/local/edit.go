@@ -7,7 +7,9 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -52,7 +54,7 @@ func (h *host) Renew(ctx context.Context, ref sandbox.Ref, until time.Time) (tim
 	return end, err
 }
 
-// Network reads what the next command will get. It can be trusted: nothing
+// Network reads what a command that begins now gets. It can be trusted: nothing
 // inside a sandbox can write its record.
 func (h *host) Network(ctx context.Context, ref sandbox.Ref) (policy sandbox.NetworkPolicy, trusted bool, err error) {
 	err = h.do(ctx, read("network"), func(_ context.Context, st *state) error {
@@ -66,18 +68,47 @@ func (h *host) Network(ctx context.Context, ref sandbox.Ref) (policy sandbox.Net
 	return policy, true, nil
 }
 
-// CanSetNetwork: what is asked of the next command is all that ever held it.
+// CanSetNetwork: what loses the network is ended, so that every change holds.
 func (h *host) CanSetNetwork(_, _ sandbox.NetworkPolicy) bool { return true }
 
-// SetNetwork decides about the next command; one that runs keeps what it has.
+// SetNetwork decides about the commands that begin from now on. One that runs
+// cannot lose the network that it has: blocking it ends those that have it.
 func (h *host) SetNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox.NetworkPolicy) error {
-	return h.edit(ctx, "set-network", "set the network policy of sandbox", ref, func(rec *record) error {
-		if err := backend.Refused(refuseNetwork(policy)); err != nil {
-			return err
-		}
-		rec.OpenNetwork = policy.Open
-		return nil
-	})
+	err := backend.Refused(refuseNetwork(policy))
+	if err == nil {
+		err = h.do(ctx, read("set-network"), func(ctx context.Context, st *state) error {
+			err := st.change(ctx, ref, func(rec *record) error { rec.OpenNetwork = policy.Open; return nil })
+			if err != nil || policy.Open {
+				return err
+			}
+			return st.waitCutOff(ctx, ref)
+		})
+	}
+	if errors.Is(err, errHangs) {
+		err = fmt.Errorf("%w: no other command gets the network any more, but %w", backend.ErrUnavailable, err)
+	}
+	if err != nil {
+		return h.failed("set the network policy of sandbox", ref.Handle, err)
+	}
+	return nil
+}
+
+// waitCutOff waits until no command of a sandbox has the network, as destroying
+// it waits for all of them.
+func (st *state) waitCutOff(ctx context.Context, ref sandbox.Ref) error {
+	dir, err := st.openSandbox(ref)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	none, err := waitIdle(ctx, dir, openLock)
+	if errors.Is(err, fs.ErrNotExist) { // the directory is being deleted
+		return gone(ref)
+	}
+	if err != nil {
+		return err
+	}
+	return none.Close()
 }
 
 func (h *host) edit(ctx context.Context, verb, attempt string, ref sandbox.Ref, edit func(*record) error) error {

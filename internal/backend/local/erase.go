@@ -100,8 +100,8 @@ func (d folder) removeFile(name string) (dir folder, is bool, err error) {
 	return dir, err == nil, err
 }
 
-// unlock gives the owner of the directory name every right to it. It must do so
-// without opening it for reading, which its mode may forbid.
+// unlock gives the owner of the directory name every right to it, if it lacks
+// one. It must do so without opening it for reading, which its mode may forbid.
 func (d folder) unlock(name string) error {
 	f, err := d.open(name, unix.O_PATH|unix.O_DIRECTORY, 0)
 	switch {
@@ -113,7 +113,12 @@ func (d folder) unlock(name string) error {
 		return err
 	}
 	defer f.Close()
-	if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), 0o700); err != nil {
+	var is unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &is)
+	if err == nil && is.Mode&0o700 != 0o700 {
+		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), is.Mode&0o7777|0o700)
+	}
+	if err != nil {
 		return d.failed("open up", name, err)
 	}
 	return nil

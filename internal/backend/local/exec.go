@@ -23,25 +23,16 @@ import (
 )
 
 const (
-	// watchEvery is how soon a running command learns that its sandbox is being
-	// destroyed. The record is looked at rather than watched, because that works
-	// on every file system and has no limit per user.
-	watchEvery = 50 * time.Millisecond
 	// execGrace is what a call may take beside its command.
 	execGrace = time.Minute
 	// maxOutput bounds what is kept of each stream, in bytes: it is held in memory.
 	maxOutput = 256 << 20
 )
 
-// The exit codes that a shell gives a program it cannot run.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)
-
 // Exec runs the command until it ends, until its timeout, until the sandbox's
 // own end or until the sandbox is destroyed, whichever is first. Everything it
-// started is gone then.
+// started is gone then. A command that had a network which was cut off
+// meanwhile is ended too, and that is ErrConflict.
 func (h *host) Exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (backend.Result, error) {
 	var result backend.Result
 	err := checkCommand(cmd)
@@ -83,8 +74,19 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, err
 	}
 	defer running.Close()
+	rec, online, err := st.connect(ctx, rec)
+	if err != nil {
+		return backend.Result{}, err
+	}
+	if online != nil {
+		defer online.Close()
+	}
 	room, err := st.room(rec, filepath.Join(h.dir, sandboxesDir, rec.Handle, workDir))
 	if err != nil {
+		return backend.Result{}, err
+	}
+
+	if err := st.unlockWork(rec); err != nil {
 		return backend.Result{}, err
 	}
 
@@ -97,8 +99,11 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, classified(err)
 	}
 	watched := h.watch(ctx, st, rec, process, cmd.Timeout)
-	if watched.cause == gaveUp {
+	switch watched.cause {
+	case gaveUp:
 		return backend.Result{}, context.Cause(ctx)
+	case cutOff:
+		return backend.Result{}, fmt.Errorf("%w: the command was ended, because the sandbox's network was blocked while it ran", backend.ErrConflict)
 	}
 	result := backend.Result{AppliedTimeout: watched.timeout}
 	if err := watched.report(&result); err != nil {
@@ -123,6 +128,12 @@ func (st *state) room(rec record, work string) (engine.Spec, error) {
 		HostUID: rec.UID,
 		HostGID: rec.GID,
 	}, err
+}
+
+// unlockWork opens the workdir to who runs commands in it: one of them may have
+// closed it to everybody, and no other could ever begin there.
+func (st *state) unlockWork(rec record) error {
+	return st.unlock(sandboxesDir + "/" + rec.Handle + "/" + workDir)
 }
 
 // enter takes part in the sandbox: until the file it returns is closed, nobody
@@ -156,101 +167,27 @@ func (h *host) enter(ctx context.Context, st *state, ref sandbox.Ref) (record, *
 	return rec, lock, nil
 }
 
-// cause is why a command ended.
-type cause int
-
-const (
-	done cause = iota
-	timedOut
-	destroyed
-	gaveUp
-)
-
-// ending is how a command ended.
-type ending struct {
-	cause   cause
-	exit    engine.Exit
-	err     error
-	timeout time.Duration // that applied in the end
-}
-
-// watch waits for the end of process, and brings it about when wanted is over,
-// the sandbox ends or is being destroyed, or ctx ends. A renewal moves the
-// sandbox's end.
-func (h *host) watch(ctx context.Context, st *state, rec record, process *engine.Process, wanted time.Duration) ending {
-	ended := make(chan ending, 1)
-	go func() {
-		exit, err := process.Wait()
-		ended <- ending{exit: exit, err: err}
-	}()
-	began := h.clock.Now()
-	timeout := min(wanted, rec.ExpiresAt.Sub(began))
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	look := time.NewTicker(watchEvery)
-	defer look.Stop()
-
-	for {
-		why := done
-		select {
-		case end := <-ended:
-			end.timeout = timeout
-			return end
-		case <-ctx.Done():
-			why = gaveUp
-		case <-deadline.C:
-			why = timedOut
-		case <-look.C:
-		}
-		switch now, stands := st.stands(rec); {
-		case why == gaveUp:
-		case !stands:
-			why = destroyed
-		case !now.ExpiresAt.Equal(rec.ExpiresAt):
-			rec, why = now, done
-			timeout = min(wanted, rec.ExpiresAt.Sub(began))
-			deadline.Reset(timeout - h.clock.Now().Sub(began))
-		}
-		if why == done {
-			continue
-		}
-		process.Kill()
-		end := <-ended
-		if end.timeout = timeout; end.exit.Killed {
-			end.cause = why
-		}
-		return end
+// connect takes part in the sandbox's network, where that is open: until the file
+// it returns is closed, nobody takes it for cut off.
+func (st *state) connect(ctx context.Context, rec record) (record, *os.File, error) {
+	if !rec.OpenNetwork {
+		return rec, nil, nil
 	}
-}
-
-// stands returns the sandbox's record as it is now, and whether nobody has begun
-// to destroy it. A record that cannot be read is no reason to end a command.
-func (st *state) stands(rec record) (record, bool) {
-	now, err := st.find(rec.sandbox().Ref)
+	dir, err := st.openSandbox(rec.sandbox().Ref)
 	if err != nil {
-		return rec, !errors.Is(err, backend.ErrNotFound)
+		return record{}, nil, err
 	}
-	return now, now.Status == statusRunning
-}
-
-// report writes the exit code. A program that cannot be run is the command's
-// failure, as it is in a shell, and stderr says why; what else went wrong is an
-// error.
-func (end ending) report(result *backend.Result) error {
-	result.ExitCode = end.exit.Code
-	result.TimedOut = end.cause == timedOut
-	if end.cause == done && end.exit.Killed { // by the kernel, out of memory
-		result.ExitCode = 128 + 9
+	defer dir.Close()
+	lock, err := dir.lock(ctx, openLock, shared)
+	if err != nil {
+		return record{}, nil, err
 	}
-	switch {
-	case !errors.Is(end.err, engine.ErrProgram):
-		return end.err
-	case errors.Is(end.err, fs.ErrNotExist):
-		result.ExitCode = exitNotFound
-	default:
-		result.ExitCode = exitNotExecutable
+	// What was true before the lock may not be now.
+	if rec, err = st.find(rec.sandbox().Ref); err == nil && rec.OpenNetwork {
+		return rec, lock, nil
 	}
-	return nil
+	lock.Close()
+	return rec, nil, err
 }
 
 // classified gives the engine's errors the classes of package backend.

@@ -73,19 +73,14 @@ func TestDestroyEndsRunningCommandsOfOtherProcesses(t *testing.T) {
 func TestWhileItsCommandIsStoppedASandboxIsStoppingAndRefusesOthers(t *testing.T) {
 	h := realHost(t)
 	made := create(t, h, nil)
-	dir := filepath.Join(h.dir, sandboxesDir, made.Handle)
-	d, err := openFolder(dir)
-	must(t, err)
-	defer d.Close()
-	hung, err := d.tryLock(runLock, shared) // whoever runs a command hangs
-	must(t, err)
+	hung := lockOf(t, h, made.Ref, runLock) // whoever runs a command hangs
 	defer hung.Close()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := h.Destroy(ctx, made.Ref); err == nil {
-		t.Fatal("destroyed while a command ran")
-	}
+	err := h.Destroy(ctx, made.Ref)
+	wantError(t, err, backend.ErrUnavailable, fmt.Sprintf("a command still runs in it, started by process %d", os.Getpid()))
+	wantError(t, err, context.DeadlineExceeded, "")
 	if got, err := h.Get(t.Context(), made.Ref); err != nil || got.State != sandbox.Stopping {
 		t.Errorf("Get = %+v, %v; want it stopping", got, err)
 	}
@@ -104,14 +99,10 @@ func TestDestroyWaitsOnceForARunnerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := testHost(t, place(t))
 		made := create(t, h, nil)
-		d, err := openFolder(filepath.Join(h.dir, sandboxesDir, made.Handle))
-		must(t, err)
-		defer d.Close()
-		hung, err := d.tryLock(runLock, shared)
-		must(t, err)
+		hung := lockOf(t, h, made.Ref, runLock)
 		bubble := clock.System() // its time is the bubble's
 		before := bubble.Now()
-		wantError(t, h.Destroy(t.Context(), made.Ref), backend.ErrUnavailable, "its commands have not ended within 10s")
+		wantError(t, h.Destroy(t.Context(), made.Ref), backend.ErrUnavailable, "not ended within 10s")
 		if took := bubble.Now().Sub(before); took != stopWithin {
 			t.Errorf("it waited %s, want %s", took, stopWithin)
 		}
@@ -313,6 +304,87 @@ func TestNetworkIsCutUnlessThePolicyOpensIt(t *testing.T) {
 	wantError(t, h.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{AllowEgressTo: []string{"example.org"}}), backend.ErrUnenforceable, "allow_egress_to")
 	if policy, trusted, err := h.Network(t.Context(), made.Ref); err != nil || !policy.Open || !trusted {
 		t.Errorf("Network = %+v, %v, %v", policy, trusted, err)
+	}
+}
+
+func TestBlockingTheNetworkEndsTheCommandsThatHaveIt(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	other := newHost(h.dir, &backend.Caller{}, clock.System())
+	without := running(t, h, made.Ref)
+	must(t, other.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{Open: true}))
+	must(t, os.Remove(filepath.Join(h.dir, sandboxesDir, made.Handle, workDir, "started")))
+	with := running(t, h, made.Ref)
+	must(t, other.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{}))
+	select {
+	case e := <-with:
+		wantError(t, e.err, backend.ErrConflict, "network was blocked while it ran")
+	case <-time.After(stopWithin):
+		t.Error("the command that has the network runs on")
+	}
+	select {
+	case e := <-without:
+		t.Errorf("the command that never had the network ended: %+v", e)
+	case <-time.After(2 * watchEvery):
+	}
+	must(t, h.Destroy(t.Context(), made.Ref))
+	<-without
+}
+
+func TestNetworkIsNotCalledBlockedWhileARunnerThatHangsHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := testHost(t, place(t))
+		req := request(h, nil)
+		req.Spec.Network.Open = true
+		made := createFrom(t, h, req)
+		hung := lockOf(t, h, made.Ref, openLock)
+		bubble := clock.System() // its time is the bubble's
+		for range 2 {            // the second call finds the record changed already
+			before := bubble.Now()
+			err := h.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{})
+			wantError(t, err, backend.ErrUnavailable, fmt.Sprintf("a command still runs in it, started by process %d", os.Getpid()))
+			if took := bubble.Now().Sub(before); took != stopWithin {
+				t.Errorf("it waited %s, want %s", took, stopWithin)
+			}
+		}
+		must(t, hung.Close())
+		must(t, h.SetNetwork(t.Context(), made.Ref, sandbox.NetworkPolicy{}))
+	})
+}
+
+// lockOf takes a lock of a sandbox as whoever runs a command does.
+func lockOf(t *testing.T, h *host, ref sandbox.Ref, name string) *os.File {
+	t.Helper()
+	d, err := openFolder(filepath.Join(h.dir, sandboxesDir, ref.Handle))
+	must(t, err)
+	defer d.Close()
+	lock, err := d.tryLock(name, shared)
+	must(t, err)
+	return lock
+}
+
+func TestWorkdirThatACommandClosedIsOpenAgainForTheNext(t *testing.T) {
+	h := realHost(t)
+	made := create(t, h, nil)
+	command := func(argv ...string) backend.Result {
+		got, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: argv, Timeout: time.Minute})
+		must(t, err)
+		return got
+	}
+	for name, use := range map[string]func() error{
+		"read":  func() error { _, err := h.ReadFile(t.Context(), made.Ref, "/workspace/x", 10, io.Discard); return err },
+		"write": func() error { return h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")) },
+		"list":  func() error { _, err := h.ListDirectory(t.Context(), made.Ref, "/workspace"); return err },
+	} {
+		must(t, h.WriteFile(t.Context(), made.Ref, "/workspace/x", strings.NewReader("x")))
+		command("chmod", "000", "/workspace")
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		command("chmod", "057", "/workspace")
+		if got := command("stat", "-c", "%a", "/workspace"); string(got.Stdout) != "757\n" {
+			t.Errorf("after it was closed to its owner only, the mode is %q, stderr %q", got.Stdout, got.Stderr)
+		}
 	}
 }
 

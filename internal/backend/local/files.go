@@ -196,7 +196,7 @@ func (st *state) inWorkdir(rec record, name string, f func(root *os.Root, name s
 	if !inside {
 		return fmt.Errorf("%w: files are kept in the workdir %s; anything else can be read by a command, such as cat", backend.ErrInvalid, rec.Workdir)
 	}
-	work, err := st.folder.folder(sandboxesDir + "/" + rec.Handle + "/" + workDir)
+	work, err := st.openWork(rec)
 	if err != nil {
 		if _, err := st.find(rec.sandbox().Ref); err != nil {
 			return err // it was destroyed meanwhile
@@ -210,6 +210,14 @@ func (st *state) inWorkdir(rec record, name string, f func(root *os.Root, name s
 	}
 	defer func() { _ = root.Close() }()
 	return f(root, path.Clean(below))
+}
+
+// openWork opens the workdir, also one that a command has closed.
+func (st *state) openWork(rec record) (folder, error) {
+	if err := st.unlockWork(rec); err != nil {
+		return folder{}, err
+	}
+	return st.folder.folder(sandboxesDir + "/" + rec.Handle + "/" + workDir)
 }
 
 // fileFailed says which file, and gives what the kernel says a class.

@@ -8,7 +8,10 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,4 +67,27 @@ func (d folder) lock(ctx context.Context, name string, kind int) (*os.File, erro
 			return nil, d.failed("wait for the lock", name, context.Cause(ctx))
 		}
 	}
+}
+
+// holders returns the processes that took the lock on the file name, as far as
+// the kernel tells us of them; see "/proc/locks" in proc_locks(5).
+func (d folder) holders(name string) []string {
+	is, err := d.stat(name)
+	if err != nil {
+		return nil
+	}
+	file := fmt.Sprintf("%02x:%02x:%d", is.Dev_major, is.Dev_minor, is.Ino)
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return nil
+	}
+	var pids []string
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK  ADVISORY  READ 4711 fd:00:2531452 0 EOF
+		if field := strings.Fields(line); len(field) == 8 && field[1] == "FLOCK" && field[5] == file {
+			pids = append(pids, field[4])
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }

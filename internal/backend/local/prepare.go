@@ -120,7 +120,8 @@ func checkEmpty(d folder) error {
 	}
 	for _, name := range names {
 		if name != "lost+found" && name != instanceFile && !strings.HasPrefix(name, draftPrefix) {
-			return fmt.Errorf("%w: %s is not a state directory and holds %q; name an empty or a new directory", backend.ErrInvalid, d.Name(), name)
+			return fmt.Errorf("%w: %s is not a state directory: it holds %q, and no %s. Name an empty or a new directory; if it was one, restore that file",
+				backend.ErrInvalid, d.Name(), name, instanceFile)
 		}
 	}
 	return nil

@@ -28,6 +28,7 @@ const (
 	recordFile = "meta.json"
 	metaLock   = "meta.lock" // exclusive around each change of the record
 	runLock    = "run.lock"  // shared while a command runs; the deleter takes it exclusively
+	openLock   = "open.lock" // shared while a command has the network; who cuts it off takes it exclusively
 	workDir    = "work"      // what commands see as their workdir
 )
 
@@ -101,6 +102,9 @@ func readRecordIn(d folder, dir, handle string) (record, error) {
 
 func decode(data []byte, handle string) (record, error) {
 	var rec record
+	if !utf8.Valid(data) { // which Unmarshal would replace, and the next change write so
+		return rec, errors.New("it holds bytes that are not UTF-8")
+	}
 	err := json.Unmarshal(data, &rec)
 	switch {
 	case err != nil && rec.Schema <= schema:
@@ -113,6 +117,11 @@ func decode(data []byte, handle string) (record, error) {
 		return rec, fmt.Errorf("it is the record of %q", rec.Handle)
 	case rec.Status != statusRunning && rec.Status != statusStopping:
 		return rec, fmt.Errorf("unknown status %q", rec.Status)
+	}
+	for _, t := range []time.Time{rec.StatusSince, rec.CreatedAt, rec.ExpiresAt} {
+		if year := t.UTC().Year(); year < 0 || year > 9999 { // which no RFC 3339 text can say
+			return rec, fmt.Errorf("%s is no time that can be written in UTC", t)
+		}
 	}
 	return rec, nil
 }

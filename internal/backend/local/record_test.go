@@ -6,12 +6,14 @@
 package local
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,9 +24,16 @@ import (
 // broken are the ways in which a sandbox's entry can be wrong. dir is that of a
 // whole sandbox.
 var brokenEntries = map[string]func(t *testing.T, dir string){
-	"empty":                            spoilRecord(""),
-	"torn":                             spoilRecord(`{"schema": 1, "handle": "taskow`),
-	"binary":                           spoilRecord("\x00\xff\x01"),
+	"empty":  spoilRecord(""),
+	"torn":   spoilRecord(`{"schema": 1, "handle": "taskow`),
+	"binary": spoilRecord("\x00\xff\x01"),
+	"a tag that is not UTF-8": func(t *testing.T, dir string) {
+		editRecord(func(rec map[string]any) { rec["tags"] = map[string]string{"team": "TEAM"} })(t, dir)
+		path := filepath.Join(dir, recordFile)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, bytes.Replace(data, []byte("TEAM"), []byte("\xff\xfe"), 1), 0o600))
+	},
 	"null":                             spoilRecord("null"),
 	"a list":                           spoilRecord("[]"),
 	"no record":                        spoilRecord("{}"),
@@ -32,6 +41,7 @@ var brokenEntries = map[string]func(t *testing.T, dir string){
 	"a newer version":                  editRecord(func(rec map[string]any) { rec["schema"] = 2 }),
 	"a newer version with other types": spoilRecord(`{"schema": 2, "handle": {}, "tags": []}`),
 	"an unknown status":                editRecord(func(rec map[string]any) { rec["status"] = "frozen" }),
+	"an end past the last year in UTC": editRecord(func(rec map[string]any) { rec["expires_at"] = "9999-12-31T23:59:59-23:59" }),
 	"no end":                           editRecord(func(rec map[string]any) { delete(rec, "expires_at") }),
 	"another's":                        editRecord(func(rec map[string]any) { rec["handle"] = "taskowned-other" }),
 	"wrong type":                       editRecord(func(rec map[string]any) { rec["tags"] = 7 }),
@@ -149,6 +159,42 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		return nil
 	}))
 	return all
+}
+
+func TestTimesOfAWrongClockAreReportedAsTheyAreAndTheSandboxCanStillBeDestroyed(t *testing.T) {
+	for name, moment := range map[string]string{
+		"in ten years":           "2040-01-02T03:04:05Z",
+		"in the last year":       "9999-12-31T23:59:59Z",
+		"longer than a Duration": "2400-02-29T00:00:00.123456789+14:00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := realHost(t)
+			made := create(t, h, nil)
+			editRecord(func(rec map[string]any) {
+				rec["created_at"], rec["status_since"], rec["expires_at"] = moment, moment, moment
+			})(t, filepath.Join(h.dir, sandboxesDir, made.Handle))
+			want, err := time.Parse(time.RFC3339, moment)
+			must(t, err)
+
+			got, err := h.Get(t.Context(), made.Ref)
+			if err != nil || got.Problem != "" || !got.CreatedAt.Equal(want) || !got.ServerEnds.Equal(want) {
+				t.Errorf("Get = %+v, %v; want the times of the record", got, err)
+			}
+			if all := list(t, h); len(all) != 1 || !all[0].ServerEnds.Equal(want) {
+				t.Errorf("List = %+v", all)
+			}
+			const timeout = 300 * time.Millisecond
+			result, err := h.Exec(t.Context(), made.Ref, backend.Command{Argv: []string{"sleep", "300"}, Timeout: timeout})
+			if err != nil || !result.TimedOut || result.Terminated || result.AppliedTimeout != timeout {
+				t.Errorf("a command ended as %+v, %v; want its own timeout", result, err)
+			}
+			if end, err := h.Renew(t.Context(), made.Ref, h.clock.Now().Add(2*time.Hour)); err != nil || !end.Equal(want) {
+				t.Errorf("Renew = %s, %v; want %s, which it never shortens", end, err, want)
+			}
+			must(t, h.SetTags(t.Context(), made.Ref, sandbox.Tags{"still": "writable"}))
+			must(t, h.Destroy(t.Context(), made.Ref))
+		})
+	}
 }
 
 func TestRecordsAreWrittenOnlyIfTheyCanBeRead(t *testing.T) {

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,7 +63,7 @@ func openState(dir string) (*state, error) {
 	}
 	in, err := readInstance(d)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = missing(dir + "/" + instanceFile)
+		err = cmp.Or(checkEmpty(d), missing(dir+"/"+instanceFile))
 	}
 	if err != nil {
 		d.Close()
@@ -72,8 +73,9 @@ func openState(dir string) (*state, error) {
 }
 
 func missing(path string) error {
-	return fmt.Errorf("%w: %s does not exist; `terraform apply` creates it. If there were sandboxes in it, "+
-		"mount or restore it: without it nothing can be said about them", backend.ErrUnavailable, path)
+	return fmt.Errorf("%w: %s does not exist; the first `terraform apply` makes it. If there were sandboxes in it, mount or restore it: "+
+		"without it nothing can be said about them. If it is gone for good, so are they: take what Terraform's state names of it "+
+		"out with `terraform state rm ADDRESS`, then apply again", backend.ErrUnavailable, path)
 }
 
 // openOwn opens the directory dir unless somebody else could rearrange it.
@@ -120,8 +122,10 @@ func readInstance(d folder) (instance, error) {
 		return in, fmt.Errorf("%w: %s has schema %d, made by a newer version; this one knows %d", backend.ErrUnsupported, path, in.Schema, schema)
 	}
 	if here := machine(); in.Machine != "" && in.Machine != here {
-		return in, fmt.Errorf("%w: the state directory %s was made on another machine (%s, this is %s); its sandboxes are known there",
-			backend.ErrConflict, d.Name(), in.Machine, here)
+		return in, fmt.Errorf("%w: the state directory %s was made on another machine (%s, this is %s). "+
+			"If this host has replaced that one, write \"machine\": %q in %s; if it is a copy of one that lives on, "+
+			"name another directory here, and take what Terraform's state names of this one out with `terraform state rm ADDRESS`",
+			backend.ErrConflict, d.Name(), in.Machine, here, here, path)
 	}
 	return in, nil
 }

@@ -7,7 +7,9 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -147,7 +149,8 @@ func TestMissingStateDirectoryIsAnErrorAndNeverEmpty(t *testing.T) {
 		for what, use := range everyUse(h, sandbox.Ref{Handle: "taskowned-x"}) {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				err := use(t.Context())
-				wantError(t, err, backend.ErrUnavailable, "terraform apply")
+				wantError(t, err, backend.ErrUnavailable, "the first `terraform apply` makes it")
+				wantError(t, err, backend.ErrUnavailable, "gone for good, so are they: take what Terraform's state names of it out with `terraform state rm ADDRESS`")
 				if errors.Is(err, backend.ErrNotFound) {
 					t.Errorf("%v says that the sandbox is gone", err)
 				}
@@ -199,6 +202,33 @@ func TestStateDirectoryThatIsNotOursIsRefused(t *testing.T) {
 	}
 }
 
+func TestHostThatReplacedAnotherTakesItsStateDirectoryOverAsTold(t *testing.T) {
+	h, _ := testHost(t, place(t))
+	made := create(t, h, nil)
+	path := filepath.Join(h.dir, instanceFile)
+	moveTo := func(machine string) {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		var in instance
+		must(t, json.Unmarshal(data, &in))
+		in.Machine = machine
+		data, err = json.Marshal(in)
+		must(t, err)
+		must(t, os.WriteFile(path, data, 0o600))
+	}
+	moveTo("0123456789abcdef")
+	_, err := h.Get(t.Context(), made.Ref)
+	for _, says := range []string{
+		fmt.Sprintf("write \"machine\": %q in %s", machine(), path), "name another directory here", "terraform state rm ADDRESS",
+	} {
+		wantError(t, err, backend.ErrConflict, says)
+	}
+	moveTo(machine())
+	if _, err := h.Get(t.Context(), made.Ref); err != nil {
+		t.Errorf("taken over, its sandbox cannot be read: %v", err)
+	}
+}
+
 func spoilInstance(content string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		must(t, os.WriteFile(filepath.Join(dir, instanceFile), []byte(content), 0o600))
@@ -218,6 +248,11 @@ func TestDirectoryThatHoldsAnythingElseIsNotTakenOver(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600))
 	h := newHost(dir, &backend.Caller{}, clock.NewFake(start))
 	wantError(t, h.Prepare(t.Context()), backend.ErrInvalid, "thesis.tex")
+	for what, use := range everyUse(h, sandbox.Ref{Handle: "taskowned-x"}) {
+		if err := use(t.Context()); !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), "is not a state directory") {
+			t.Errorf("%s = %v; want that it is not a state directory", what, err)
+		}
+	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("afterwards it holds %v, %v", entries, err)
 	}

@@ -10,7 +10,7 @@
 //
 //	instance.json            who this directory is: a random identity and the machine
 //	next-uid                 the host user of the next sandbox, when root owns the directory
-//	sandboxes/HANDLE/        meta.json, meta.lock, run.lock, work/
+//	sandboxes/HANDLE/        meta.json, meta.lock, run.lock, open.lock, work/
 //	images/sha256-HEX/       a tarball, unpacked once
 //	staging/, trash/         what is being made, what is being deleted
 //
