@@ -36,9 +36,11 @@ type imageModel struct {
 // Schema describes a sandbox_image.
 func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image, built once. A " +
-			"change is built in place, and only then do sandboxes follow to the new `reference`; one that does not build changes " +
-			"nothing. What the connection cannot build is refused when planning. An image that is gone is planned anew.",
+		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image, built once. What " +
+			"the connection cannot build is refused when planning; on `local:` the whole of `from` is read for that. A change is " +
+			"built in place, and sandboxes follow to the new `reference`. Terraform destroys them before the image is built: with " +
+			"`lifecycle { create_before_destroy = true }` in the `sandbox_instance` it is the other way round, and a build that " +
+			"fails after all costs no sandbox. An image that is gone is planned anew.",
 		Attributes: map[string]schema.Attribute{
 			"connection_uri": schema.StringAttribute{
 				MarkdownDescription: "Where the image is made, such as `local:`, or the `uri` of a `sandbox_connection`. " +
@@ -50,7 +52,8 @@ func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp
 				MarkdownDescription: "What the image is made of. On `modal:` an image of a registry, such as `python:3.12-slim`, or the id " +
 					"of a Modal image. On `local:` the absolute path of a root file system: a directory, " +
 					"whose changes the next plan sees, or a tarball, which is unpacked once. Another tarball behind the same path " +
-					"is taken in by `terraform apply -replace=ADDRESS`.",
+					"is taken in by `terraform apply -replace=ADDRESS`. What another resource makes is taken from an output of that " +
+					"resource, so that it is looked for only once it is there.",
 				Required:   true,
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},

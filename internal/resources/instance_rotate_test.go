@@ -21,7 +21,7 @@ type renewing struct {
 }
 
 func TestRenewalMakesTheHandleUnknownOnlyWhereItRotates(t *testing.T) {
-	longer := func(m *instanceModel) { m.Lifetime = timetypes.NewGoDurationValueFromStringMust("2h") }
+	longer := func(m *instanceModel) { m.Lifetime = types.StringValue("2h") }
 	endless := func(m *instanceModel) { m.ExpiresAt = timetypes.NewRFC3339Null() }
 	for name, tc := range map[string]struct {
 		due             due
