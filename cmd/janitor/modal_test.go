@@ -164,7 +164,9 @@ func TestKilledAtAnyCallToModalTheNextRunEndsTheSame(t *testing.T) {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = <-ended // it was killed
+			if err := <-ended; err == nil {
+				t.Errorf("killed at call %d, it ended well", at)
+			}
 		case err := <-ended:
 			finished = err == nil
 		}
