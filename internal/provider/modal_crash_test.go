@@ -5,6 +5,8 @@ package provider_test
 
 import (
 	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,4 +115,15 @@ func TestProviderKilledAtEveryCallOfADestroyOnModalEndsCleanWhenRunAgain(t *test
 			t.Fatalf("killed at %s: %v is left", call, left)
 		}
 	})
+}
+
+func TestInterruptedCreateOnModalLeavesNothing(t *testing.T) {
+	w := newModalWorld(t)
+	ws := w.workspace(w.instance(`owner = "terraform:a"`))
+	apply := ws.hanging("SandboxCreateV2", "apply", "-auto-approve")
+	apply.signal(syscall.SIGINT)
+	if said, code := apply.end(); code == 0 || !strings.Contains(said, "was not created") {
+		t.Fatalf("exit %d:\n%s", code, said)
+	}
+	ws.startsAnew()
 }

@@ -157,9 +157,14 @@ func TestClaimAndTeardownMarkAreWrittenAtOnceBeforeTheDestroy(t *testing.T) {
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
+				ref := w.only().Ref
 				w.caller.Intercept = func(ctx context.Context, call backend.Call, attempt func(context.Context) error) error {
 					if call.Verb == "SandboxTerminateV2" {
-						seen = w.only().Tags
+						found, err := w.backend().Get(ctx, ref)
+						if err != nil {
+							return err
+						}
+						seen = found.Tags
 					}
 					return attempt(ctx)
 				}
