@@ -85,7 +85,7 @@ say '2. Use it:  sandbox exec'
 
 # ---------------------------------------------------------------- 3
 say '3. Its end comes near. Modal cannot move it, so an apply makes the next one'
-quietly tf apply -input=false -auto-approve -var renew_before=11h59m59s
+quietly tf apply -input=false -auto-approve -var renew_before=11h59m59.9s
 second=$(handle)
 [ "$first" != "$second" ] || fail 'nothing was rotated'
 echo "$first is retired, $second has its place:"
@@ -96,7 +96,7 @@ say '4. A task attaches, and an apply that would replace the sandbox does not ki
 "$work/attach" "$uri" "$second" terraform:prod/analysis etl/manual__2026-11-30/load >"$work/task" &
 echo $! >"$work/task.pid"
 head -n 1 "$work/task" | sed 's|^|etl/manual__2026-11-30/load is |'
-quietly tf plan -input=false -var renew_before=11h59m59s -detailed-exitcode
+quietly tf plan -input=false -var renew_before=11h59m59.9s -detailed-exitcode
 echo '(a renewal that is due waits for it: the plan is empty)'
 if tf apply -input=false -auto-approve -var workdir=/data >"$work/log" 2>&1; then
 	fail 'a held sandbox was replaced'
