@@ -5,7 +5,9 @@ package provider_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -75,4 +77,41 @@ func TestModalIsDeclaredWholeWithQuietPlansAndNothingLeft(t *testing.T) {
 			})(s)
 		},
 	})
+}
+
+// A GPU is had only by a sandbox of the first generation, whose calls are others.
+func TestSandboxWithAGPULivesFromCreateToDestroy(t *testing.T) {
+	w := newModalWorld(t)
+	config := w.instance(`gpu = "T4"`, `owner = "terraform:a"`, `renew_before = "20m"`)
+	w.run(
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			Config:           strings.Replace(config, "terraform:a", "terraform:b", 1),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check:            w.tagged(map[string]any{"airflow_owner": "terraform:b"}),
+		},
+		resource.TestStep{PreConfig: w.ending(10 * time.Minute), Config: config, Check: w.rotated},
+	)
+}
+
+// Connections of one app with other settings lead to the same sandboxes.
+func TestDestroyingAModalConnectionOnlyForgets(t *testing.T) {
+	w := newModalWorld(t)
+	connection := func(settings string) string {
+		return "resource \"sandbox_connection\" \"here\" {\n  credentials = \"lab\"\n  modal = { " + settings + " }\n}\n"
+	}
+	w.run(
+		resource.TestStep{Config: connection("") + w.instance()},
+		resource.TestStep{
+			Config: connection(`egress_enforcement = "sni"`) + w.instance(),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction("sandbox_connection.here", plancheck.ResourceActionUpdate),
+			}},
+		},
+		resource.TestStep{
+			ResourceName: "sandbox_connection.here", ImportState: true, ImportStateId: "modal:?credentials=lab&egress_enforcement=sni",
+			ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "uri",
+		},
+		resource.TestStep{Config: w.instance(), Check: func(*terraform.State) error { w.only(); return nil }},
+	)
 }
