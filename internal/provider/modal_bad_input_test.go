@@ -224,7 +224,6 @@ func TestServerThatCannotBeReachedIsAClearErrorWithinSecondsAndForgetsNothing(t 
 		if code != 1 || !strings.Contains(out, "Error: ") || took > 40*time.Second {
 			t.Errorf("%s: exit %d after %s:\n%s", name, code, took, out)
 		}
-		t.Logf("%s, %s: %s", name, took, out)
 	}
 	// A proxy stands in nobody's way to the loopback.
 	if out, code := ws.terraform([]string{"HTTP_PROXY=http://" + closed.Addr().String(), "NO_PROXY="}, "plan", "-detailed-exitcode"); code != 0 {
