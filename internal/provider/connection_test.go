@@ -75,7 +75,7 @@ func TestConnectionToALostDirectoryIsAnErrorAndNotGone(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { rename(t, w.dir, w.dir+".away") },
 			Config:      alone,
-			ExpectError: regexp.MustCompile(`(?s)does not\s+exist.*stays in the\s+state.*terraform\s+state\s+rm`),
+			ExpectError: regexp.MustCompile(`(?s)does\s+not\s+exist.*stays\s+in\s+the\s+state.*terraform\s+state\s+rm`),
 		},
 		resource.TestStep{
 			PreConfig:        func() { rename(t, w.dir+".away", w.dir) },

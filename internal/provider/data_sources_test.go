@@ -169,7 +169,7 @@ func TestABrokenRecordHidesNoOtherSandbox(t *testing.T) {
 	w.look(resource.TestStep{Config: w.instances(""), ConfigStateChecks: listed(good)})
 	w.look(resource.TestStep{
 		Config:      w.lookUp(bad),
-		ExpectError: regexp.MustCompile(`cannot be read`),
+		ExpectError: regexp.MustCompile(`cannot\s+be\s+read`),
 	})
 }
 
@@ -177,12 +177,12 @@ func TestAnIncompleteListingIsAnError(t *testing.T) {
 	w := newWorld(t)
 	w.foreign(sandbox.Spec{Lifetime: time.Hour}, nil)
 	w.failing("list")()
-	w.look(resource.TestStep{Config: w.instances(""), ExpectError: regexp.MustCompile(`(?s)cannot be listed\s+completely.*the\s+disk\s+said\s+no`)})
+	w.look(resource.TestStep{Config: w.instances(""), ExpectError: regexp.MustCompile(`(?s)cannot\s+be\s+listed\s+completely.*the\s+disk\s+said\s+no`)})
 }
 
 func TestAStateDirectoryThatIsMissingIsNotAnEmptyOne(t *testing.T) {
 	w := newWorld(t)
-	w.look(resource.TestStep{Config: w.instances(""), ExpectError: regexp.MustCompile(`cannot be listed`)})
+	w.look(resource.TestStep{Config: w.instances(""), ExpectError: regexp.MustCompile(`cannot\s+be\s+listed`)})
 }
 
 func TestMisspeltFiltersAreRefused(t *testing.T) {

@@ -77,7 +77,7 @@ func TestLostStateDirectoryIsAnErrorAndNothingIsForgotten(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { rename(t, w.dir, away) },
 			Config:      w.instance(),
-			ExpectError: regexp.MustCompile(`(?s)cannot be read.*does not\s+exist.*terraform\s+state\s+rm\s+ADDRESS`),
+			ExpectError: regexp.MustCompile(`(?s)cannot\s+be\s+read.*does\s+not\s+exist.*terraform\s+state\s+rm\s+ADDRESS`),
 		},
 		resource.TestStep{
 			PreConfig:        func() { rename(t, away, w.dir) },
@@ -98,7 +98,7 @@ func TestAnotherStateDirectoryIsAnErrorThatNamesBoth(t *testing.T) {
 				w.prepare()
 			},
 			Config:      w.instance(),
-			ExpectError: regexp.MustCompile(`(?s)now reaches "\w+", but the\s+state was made at\s+"\w+"`),
+			ExpectError: regexp.MustCompile(`(?s)now\s+reaches\s+"\w+",\s+but\s+the\s+state\s+was\s+made\s+at\s+"\w+"`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

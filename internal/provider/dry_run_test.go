@@ -59,7 +59,7 @@ func TestRunningSandboxOutlivesAnImageThatDoesNotBuild(t *testing.T) {
 		w.beside("missing.tar"): "no such file", w.beside("torn.tar"): "unexpected EOF", w.beside("words.tar"): "not a tarball",
 	} {
 		steps = append(steps, w.survives(&handle, resource.TestStep{Config: good},
-			resource.TestStep{Config: w.onImage(from), ExpectError: regexp.MustCompile(`(?s)Image cannot be built.*` + spaced(reason))})...)
+			resource.TestStep{Config: w.onImage(from), ExpectError: regexp.MustCompile(`(?s)Image\s+cannot\s+be\s+built.*` + spaced(reason))})...)
 	}
 	w.run(steps...)
 }
@@ -77,7 +77,7 @@ func TestRunningSandboxOutlivesAForcedReplacementOfItsImageThatDoesNotBuild(t *t
 					t.Fatal(err)
 				}
 			},
-			Config: config, Taint: []string{image}, ExpectError: regexp.MustCompile(`Image cannot be built`),
+			Config: config, Taint: []string{image}, ExpectError: regexp.MustCompile(`Image\s+cannot\s+be\s+built`),
 		},
 		resource.TestStep{
 			PreConfig: func() {
@@ -103,7 +103,7 @@ func TestSandboxCreatedBeforeItIsDestroyedOutlivesABuildThatFailsAfterAll(t *tes
 		resource.TestStep{
 			PreConfig:   w.failing("build-image"),
 			Config:      other,
-			ExpectError: regexp.MustCompile(`(?s)Image cannot be built.*the disk said no`),
+			ExpectError: regexp.MustCompile(`(?s)Image\s+cannot\s+be\s+built.*the\s+disk\s+said\s+no`),
 		})...)...)
 }
 
@@ -161,7 +161,7 @@ func TestConnectionThatCannotBeMadeIsRefusedWhenPlanning(t *testing.T) {
 	w.run(resource.TestStep{
 		Config:      fmt.Sprintf(`resource "sandbox_connection" "here" { local = { directory = %q } }`, w.dir),
 		PlanOnly:    true,
-		ExpectError: regexp.MustCompile(`(?s)Connection cannot be prepared.*` + spaced("is a link")),
+		ExpectError: regexp.MustCompile(`(?s)Connection\s+cannot\s+be\s+prepared.*` + spaced("is a link")),
 	})
 	if err := os.Remove(w.dir); err != nil {
 		t.Fatal(err)

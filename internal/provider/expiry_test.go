@@ -121,7 +121,7 @@ func TestFailedDestroyKeepsTheStateAndMarksTheSandbox(t *testing.T) {
 			PreConfig:   w.failing("destroy"),
 			Config:      w.instance(),
 			Destroy:     true,
-			ExpectError: regexp.MustCompile(`(?s)was not destroyed.*the disk said no.*stays in the\s+state and is marked for teardown`),
+			ExpectError: regexp.MustCompile(`(?s)was\s+not\s+destroyed.*the\s+disk\s+said\s+no.*stays\s+in\s+the\s+state\s+and\s+is\s+marked\s+for\s+teardown`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

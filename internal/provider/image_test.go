@@ -132,7 +132,7 @@ func TestImageThatDoesNotBuildLeavesTheOldOne(t *testing.T) {
 	var reference string
 	w.run(
 		resource.TestStep{Config: w.image(good), Check: w.hasImage(&reference)},
-		resource.TestStep{Config: w.image("/no/such.tar"), ExpectError: regexp.MustCompile(`(?s)Image cannot be built from /no/such\.tar`)},
+		resource.TestStep{Config: w.image("/no/such.tar"), ExpectError: regexp.MustCompile(`(?s)Image\s+cannot\s+be\s+built\s+from\s+/no/such\.tar`)},
 		resource.TestStep{
 			Config:           w.image(good),
 			ConfigPlanChecks: imagePlanned(plancheck.ResourceActionNoop),
@@ -209,7 +209,7 @@ func TestImageOfAnotherPlaceDoesNotCountAsGone(t *testing.T) {
 				w.destroy(w.foreign(sandbox.Spec{Lifetime: time.Hour}, nil).Ref)
 			},
 			Config:      config,
-			ExpectError: regexp.MustCompile(`(?s)cannot be read.*another\s+machine,\s+account\s+or\s+state\s+directory`),
+			ExpectError: regexp.MustCompile(`(?s)cannot\s+be\s+read.*another\s+machine,\s+account\s+or\s+state\s+directory`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

@@ -33,11 +33,11 @@ func TestImportByIDFindsTheSameSandbox(t *testing.T) {
 		},
 		resource.TestStep{
 			ResourceName: it, ImportState: true, ImportStateId: w.uri() + "#nobody",
-			ExpectError: regexp.MustCompile(`(?s)Cannot import\s+non-existent`),
+			ExpectError: regexp.MustCompile(`(?s)Cannot\s+import\s+non-existent`),
 		},
 		resource.TestStep{
 			ResourceName: it, ImportState: true, ImportStateId: w.uri(),
-			ExpectError: regexp.MustCompile(`is not\s+LOCATION#HANDLE`),
+			ExpectError: regexp.MustCompile(`is\s+not\s+LOCATION#HANDLE`),
 		},
 	)
 }

@@ -19,13 +19,7 @@ import (
 )
 
 // words makes a pattern of a sentence that Terraform may wrap anywhere.
-func words(sentence string) *regexp.Regexp {
-	parts := strings.Fields(sentence)
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	return regexp.MustCompile(`(?s)` + strings.Join(parts, `[\s│]+`))
-}
+func words(sentence string) *regexp.Regexp { return regexp.MustCompile(`(?s)` + spaced(sentence)) }
 
 func TestWhatModalCannotDoIsRefusedOnTheFirstPlan(t *testing.T) {
 	w := newModalWorld(t)

@@ -130,7 +130,7 @@ func TestFailedDestroyGivesTheClaimBackAndKeepsTheMark(t *testing.T) {
 					PreConfig:   func() { w.held(robbed)(); w.failing("SandboxTerminateV2")() },
 					Config:      config,
 					Destroy:     true,
-					ExpectError: regexp.MustCompile(`(?s)was not destroyed.*the\s+disk\s+said\s+no.*stays\s+in\s+the\s+state\s+and\s+is\s+marked\s+for\s+teardown`),
+					ExpectError: regexp.MustCompile(`(?s)was\s+not\s+destroyed.*the\s+disk\s+said\s+no.*stays\s+in\s+the\s+state\s+and\s+is\s+marked\s+for\s+teardown`),
 				},
 				resource.TestStep{
 					PreConfig: func() {

@@ -61,7 +61,7 @@ func TestPolicyIsRefusedWhenPlanningWhereItIsWritten(t *testing.T) {
   allow_egress_to_cidrs = ["203.0.113.0/24"]
 }`,
 		PlanOnly:    true,
-		ExpectError: regexp.MustCompile(`(?s)Contradictory network policy.*block_network\s+=\s+false`),
+		ExpectError: regexp.MustCompile(`(?s)Contradictory\s+network\s+policy.*block_network\s+=\s+false`),
 	})
 }
 

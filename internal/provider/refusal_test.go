@@ -30,7 +30,7 @@ func TestRefusedOnTheFirstPlanBeforeAnythingExists(t *testing.T) {
 	w.run(
 		resource.TestStep{
 			Config:      w.connected(`gpu = "h100"`, `network_policy = { allow_egress_to = ["packages.example.org"] }`),
-			ExpectError: regexp.MustCompile(`(?s)refuses gpu.*refuses network_policy: allow_egress_to`),
+			ExpectError: regexp.MustCompile(`(?s)refuses\s+gpu.*refuses\s+network_policy:\s+allow_egress_to`),
 		},
 		resource.TestStep{
 			PreConfig: func() {
@@ -39,7 +39,7 @@ func TestRefusedOnTheFirstPlanBeforeAnythingExists(t *testing.T) {
 				}
 			},
 			Config:      strings.ReplaceAll(w.connected(), `"1h"`, `"1000h"`),
-			ExpectError: regexp.MustCompile(`refuses lifetime`),
+			ExpectError: regexp.MustCompile(`refuses\s+lifetime`),
 		},
 	)
 }
@@ -85,7 +85,7 @@ func TestWhatWasUnknownIsRefusedBeforeItIsCreated(t *testing.T) {
 		Config: `
 resource "terraform_data" "later" { input = "h100" }
 ` + w.instance(`gpu = terraform_data.later.output`),
-		ExpectError: regexp.MustCompile(`refuses gpu`),
+		ExpectError: regexp.MustCompile(`refuses\s+gpu`),
 	})
 	if _, err := os.Stat(w.dir); !os.IsNotExist(err) {
 		t.Errorf("something exists already: %v", err)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 )
@@ -177,14 +178,30 @@ func (r *report) takeSkip(e event) {
 	}
 }
 
-// allowance finds the reason why name, or a test above it, may be skipped.
+// allowance finds the reason why name, or a test above it, may be skipped. In
+// the list * stands for any run of characters but "/".
 func (r *report) allowance(name string) (reason string, allowed bool) {
 	for pattern, reason := range r.allowed {
-		if strings.HasSuffix("/"+name, "/"+pattern) || strings.Contains("/"+name+"/", "/"+pattern+"/") {
+		if within(strings.Split(pattern, "/"), strings.Split(name, "/")) {
 			return reason, true
 		}
 	}
 	return "", false
+}
+
+// within reports whether the patterns match some run of parts, one by one.
+func within(patterns, parts []string) bool {
+	for ; len(parts) >= len(patterns); parts = parts[1:] {
+		matched := true
+		for i, pattern := range patterns {
+			ok, err := path.Match(pattern, parts[i])
+			matched = matched && ok && err == nil
+		}
+		if matched {
+			return true
+		}
+	}
+	return false
 }
 
 // finish sums up, and returns why the run is not a success.

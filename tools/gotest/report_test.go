@@ -51,6 +51,13 @@ func TestRunSaysHonestlyWhatHappened(t *testing.T) {
 			prints:  []string{"allowed: only with the tool", "1 passed, 0 failed, 1 skipped\n"},
 		},
 		{
+			name:    "a pattern allows what it matches, and nothing else",
+			source:  `func TestC(t *testing.T) { for _, g := range []string{"V1", "V2"} { t.Run(g, func(t *testing.T) { t.Run("gpu", func(t *testing.T) { t.Skip("dear") }); t.Run("cpu", func(t *testing.T) { if g == "V2" { t.Skip("dear") } }) }) } }`,
+			options: options{skipList: "allowed"},
+			err:     "skipped without being allowed to (see allowed): example.test/p.TestC/V2/cpu",
+			prints:  []string{"allowed: costs money", "1 passed, 0 failed, 3 skipped\n"},
+		},
+		{
 			name:    "a lenient run still reports",
 			source:  `func TestA(t *testing.T) { t.Skip("no such tool") }; func TestB(t *testing.T) {}`,
 			options: options{lenient: true},
@@ -80,7 +87,7 @@ func TestRunSaysHonestlyWhatHappened(t *testing.T) {
 			t.Chdir(t.TempDir())
 			write(t, "go.mod", "module example.test/p\n\ngo 1.26\n")
 			write(t, "p_test.go", preamble+test.source)
-			write(t, "allowed", "# a comment\n\np.TestA  only with the tool\n")
+			write(t, "allowed", "# a comment\n\np.TestA  only with the tool\np.TestC/*/gpu costs money\n")
 			test.options.tally = "tally"
 
 			var out bytes.Buffer
