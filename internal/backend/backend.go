@@ -81,13 +81,6 @@ type (
 		Prepare(context.Context) error
 	}
 
-	// Identifier tells the identity that Check reports, where Check does much
-	// more than that: who only reads and ends sandboxes needs no proof that one
-	// can be made.
-	Identifier interface {
-		Identity(context.Context) (string, error)
-	}
-
 	// TagEditor edits tags in one step that no other writer comes between. Its
 	// only caller is the function EditTags, whose rules for edit it keeps.
 	TagEditor interface {

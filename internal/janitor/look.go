@@ -68,20 +68,14 @@ func (r *run) identify(ctx context.Context, p *place) (identity string, err erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
 	defer cancel()
-	if identifier, ok := p.Backend.(backend.Identifier); ok {
-		identity, err = identifier.Identity(ctx)
-	} else {
-		var status backend.Status
-		status, err = p.Backend.Check(ctx)
-		identity = status.Identity
-	}
+	status, err := p.Backend.Check(ctx)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("find out who answers: %w", err)
-	case identity == "":
+	case status.Identity == "":
 		return "", fmt.Errorf("%w: it does not say which place it is", backend.ErrUnavailable)
 	}
-	return identity, nil
+	return status.Identity, nil
 }
 
 // unfit says why a place cannot be looked at, of those that were seen before it.

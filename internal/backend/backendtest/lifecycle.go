@@ -30,13 +30,6 @@ func testCheck(t *testing.T, p *place) {
 			t.Errorf("Check reports the identity %q, but Capabilities.Identity = %v", status.Identity, p.caps.Identity)
 		}
 	})
-	if identifier, ok := p.Backend.(backend.Identifier); ok {
-		t.Run("identity alone is the same", func(t *testing.T) {
-			if got, err := identifier.Identity(t.Context()); err != nil || got != status.Identity {
-				t.Errorf("Identity: %q, %v; Check says %q", got, err, status.Identity)
-			}
-		})
-	}
 	t.Run("identity and scope are stable", func(t *testing.T) {
 		again := open(t, p.Factory)
 		status2, err := again.Check(t.Context())

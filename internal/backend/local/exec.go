@@ -91,7 +91,7 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 	}
 
 	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
-	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
+	stdout, stderr := &backend.Tail{Limit: limit}, &backend.Tail{Limit: limit}
 	room.Argv, room.Dir, room.Env = cmd.Argv, commandDir(rec.Workdir, cmd.Dir), merged(rec.Env, cmd.Env)
 	room.Stdin, room.Stdout, room.Stderr = cmd.Stdin, stdout, stderr
 	process, err := e.Start(room)
@@ -110,8 +110,8 @@ func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend
 		return backend.Result{}, classified(err)
 	}
 	result.Terminated = watched.cause == destroyed || watched.cause == timedOut && watched.timeout < cmd.Timeout
-	result.Stdout, result.StdoutTruncated = stdout.kept()
-	result.Stderr, result.StderrTruncated = stderr.kept()
+	result.Stdout, result.StdoutTruncated = stdout.Kept()
+	result.Stderr, result.StderrTruncated = stderr.Kept()
 	return result, nil
 }
 

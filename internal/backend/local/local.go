@@ -33,7 +33,6 @@ type host struct {
 var (
 	_ backend.Backend       = (*host)(nil)
 	_ backend.Preparer      = (*host)(nil)
-	_ backend.Identifier    = (*host)(nil)
 	_ backend.TagEditor     = (*host)(nil)
 	_ backend.Renewer       = (*host)(nil)
 	_ backend.NetworkEditor = (*host)(nil)
@@ -72,18 +71,6 @@ func (h *host) Check(ctx context.Context) (backend.Status, error) {
 		return backend.Status{}, h.failed("check", "", err)
 	}
 	return status, nil
-}
-
-// Identity says which state directory this is.
-func (h *host) Identity(ctx context.Context) (identity string, err error) {
-	err = h.do(ctx, read("identity"), func(_ context.Context, st *state) error {
-		identity = st.instance.ID
-		return nil
-	})
-	if err != nil {
-		return "", h.failed("identify", "", err)
-	}
-	return identity, nil
 }
 
 // isolation returns the engine once one command has really been isolated by it.

@@ -108,7 +108,7 @@ func (s *session) builderVersion(ctx context.Context) (string, error) {
 
 // join follows a build to its end.
 func (s *session) join(ctx context.Context, image string, log io.Writer) error {
-	last := &tail{limit: buildTail}
+	last := &backend.Tail{Limit: buildTail}
 	if log == nil {
 		log = io.Discard
 	}
@@ -162,14 +162,14 @@ func (s *session) follow(ctx context.Context, image, entry string, log io.Writer
 }
 
 // built is the error of a build that did not succeed, with the end of its log.
-func built(result *pb.GenericResult, log *tail) error {
+func built(result *pb.GenericResult, log *backend.Tail) error {
 	if result.GetStatus() == pb.GenericResult_GENERIC_STATUS_SUCCESS {
 		return nil
 	}
 	word := strings.ToLower(strings.TrimPrefix(result.GetStatus().String(), "GENERIC_STATUS_"))
 	text := strings.TrimSpace(result.GetException())
 	if log != nil {
-		kept, _ := log.kept()
+		kept, _ := log.Kept()
 		if lines := strings.TrimSpace(string(kept)); lines != "" {
 			text += "\nThe build's log ends:\n" + lines
 		}

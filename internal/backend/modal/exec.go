@@ -47,7 +47,7 @@ func (a *app) exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (b
 		return backend.Result{}, err
 	}
 	limit := cmp.Or(cmd.MaxOutput, backend.DefaultMaxOutput)
-	stdout, stderr := &tail{limit: limit}, &tail{limit: limit}
+	stdout, stderr := &backend.Tail{Limit: limit}, &backend.Tail{Limit: limit}
 	ended, err := s.execute(ctx, h, "Exec", execution{
 		argv: cmd.Argv, dir: cmd.Dir, env: cmd.Env, timeout: timeout,
 		stdin: cmd.Stdin, stdout: stdout, stderr: stderr,
@@ -59,8 +59,8 @@ func (a *app) exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (b
 	if ended.timedOut {
 		result.ExitCode = -1
 	}
-	result.Stdout, result.StdoutTruncated = stdout.kept()
-	result.Stderr, result.StderrTruncated = stderr.kept()
+	result.Stdout, result.StdoutTruncated = stdout.Kept()
+	result.Stderr, result.StderrTruncated = stderr.Kept()
 	return result, nil
 }
 

@@ -43,7 +43,7 @@ const (
 func (a *app) ReadFile(ctx context.Context, ref sandbox.Ref, name string, limit int64, w io.Writer) (int64, error) {
 	into := &limited{w: w, left: limit}
 	err := a.onFile(ctx, ref, name, func(s *session, h *sdk.Sandbox) error {
-		says := &tail{limit: 1 << 10}
+		says := &backend.Tail{Limit: 1 << 10}
 		ended, err := s.execute(ctx, h, "ReadFile", execution{
 			argv:    []string{"sh", "-c", readScript, "sh", name, strconv.FormatInt(limit+1, 10)},
 			dir:     "/",
@@ -59,7 +59,7 @@ func (a *app) ReadFile(ctx context.Context, ref sandbox.Ref, name string, limit 
 		case ended.code == readIrregular:
 			return fmt.Errorf("%w: not a regular file", backend.ErrInvalid)
 		case ended.code != 0:
-			text, _ := says.kept()
+			text, _ := says.Kept()
 			return fmt.Errorf("%w: exit code %d: %s", backend.ErrInvalid, ended.code, strings.TrimSpace(string(text)))
 		case into.over:
 			return fmt.Errorf("%w: it has more than %d bytes", backend.ErrTooLarge, limit)

@@ -62,7 +62,7 @@ func TestRefusalsAreExactlyThoseOfAirflow(t *testing.T) {
 			}
 		}
 	}
-	readTable(t, "spec_refusals.json", &table)
+	readTable(t, "../../airflow/testdata/spec_refusals.json", &table)
 	met := map[string]bool{}
 	checked := 0
 	for _, row := range table.Cases {
@@ -207,7 +207,7 @@ func anySays(refusals []backend.Refusal, text string) bool {
 
 func readTable(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
