@@ -75,11 +75,12 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 }
 
 // destroy returns nil once the sandbox is gone. Another incarnation under the
-// same handle means that ours is.
+// same handle means that ours is; where ours is not known, a conflict means
+// nothing of the kind.
 func destroy(ctx context.Context, b backend.Backend, ref sandbox.Ref) error {
 	err := b.Destroy(ctx, ref)
 	switch {
-	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrConflict):
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrConflict) && ref.Incarnation != "":
 		return nil
 	case err != nil:
 		return err
