@@ -197,6 +197,36 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestASandboxThatModalDoesNotTerminateIsNotTakenForGone(t *testing.T) {
+	for generation, g := range generations {
+		for _, code := range []codes.Code{codes.Aborted, codes.FailedPrecondition, codes.AlreadyExists} {
+			t.Run(generation+"/"+code.String(), func(t *testing.T) {
+				t.Setenv("MODAL_SANDBOX_V2", g.variable)
+				server, a := opened(t, emulator.Options{}, "modal:")
+				s := made(t, a)
+				server.Fail(strings.Replace(g.create, "Create", "Terminate", 1), emulator.Fault{Code: code})
+				err := a.Destroy(t.Context(), s.Ref)
+				wantClass(t, err, backend.ErrUnavailable, s.Handle)
+				if errors.Is(err, backend.ErrConflict) || running(server) != 1 {
+					t.Errorf("error %v with %d sandboxes live; want one, and no conflict", err, running(server))
+				}
+				if err := a.Destroy(t.Context(), s.Ref); err != nil || running(server) != 0 {
+					t.Errorf("again: %v with %d sandboxes live", err, running(server))
+				}
+			})
+		}
+	}
+}
+
+func TestAnotherIncarnationIsNotDestroyed(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	s := made(t, a)
+	wantClass(t, a.Destroy(t.Context(), sandbox.Ref{Handle: s.Handle, Incarnation: "2"}), backend.ErrConflict, s.Handle)
+	if known := a.memory.of(s.Handle); known.destroyed || running(server) != 1 {
+		t.Errorf("it is remembered as destroyed: %t, with %d sandboxes live", known.destroyed, running(server))
+	}
+}
+
 func TestNoSecretIsInAnyTextOrLog(t *testing.T) {
 	var log bytes.Buffer
 	was := slog.Default()
