@@ -119,7 +119,7 @@ func (s *session) join(ctx context.Context, image string, log io.Writer) error {
 		err := s.caller.Do(ctx, call, func(ctx context.Context) error {
 			var err error
 			result, entry, err = s.follow(ctx, image, entry, log)
-			return settled(ctx, call, err)
+			return classed(settled(ctx, call, err)) // nothing below it waits, as the client does for other calls
 		})
 		switch {
 		case err != nil:

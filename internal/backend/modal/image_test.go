@@ -64,6 +64,14 @@ func TestABuildWhoseLogBreaksOffIsFollowedOn(t *testing.T) {
 	}
 }
 
+func TestThrottlingIsWaitedForWhileABuildIsFollowed(t *testing.T) {
+	server, a := opened(t, emulator.Options{BuildTime: 50 * time.Millisecond}, "modal:")
+	server.Fail("ImageJoinStreaming", emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 10 * time.Millisecond, Times: 2})
+	if _, err := a.BuildImage(t.Context(), backend.ImageSpec{From: "python:3.12-slim"}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatModalCannotBuildIsRefused(t *testing.T) {
 	a := &app{}
 	for name, test := range map[string]struct {
