@@ -56,6 +56,12 @@ resource "sandbox_instance" "analysis" {
   timeouts = {
     delete = var.patience
   }
+
+  # The next sandbox is made before this one is destroyed: an image that does
+  # not build then costs none.
+  lifecycle {
+    create_before_destroy = true
+  }
 }
 
 output "attachment" {

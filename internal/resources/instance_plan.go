@@ -51,6 +51,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 			differing = adopt(differing, state, &resp.Diagnostics)
 		}
 		guard(differing, unknown, &resp.Diagnostics)
+		if remembered.Due != replacingDue {
+			warnUnbuilt(conn, differing, unknown, &resp.Diagnostics)
+		}
 		if len(differing) > 0 && remembered.Due != replacingDue && !resp.Diagnostics.HasError() {
 			dryRunCreate(ctx, conn, plan, differing, &resp.Diagnostics)
 		}
@@ -208,8 +211,8 @@ func adopt(differing []string, state instanceModel, diags *diag.Diagnostics) []s
 
 // guard stops a plan that would destroy a sandbox before it is known whether the
 // next one can be made. An unknown image does not count: it is a reference that
-// is made in the same apply, from a sandbox_image whose build was tried in a dry
-// run.
+// is made in the same apply, from a sandbox_image. Its build was tried in a dry
+// run, or else warnUnbuilt tells how no sandbox is lost to it.
 func guard(differing []string, unknown map[string]bool, diags *diag.Diagnostics) {
 	if len(differing) == 0 {
 		return
