@@ -34,7 +34,8 @@ type app struct {
 	clock       clock.Clock
 	memory      *memory
 	// findLag is how long a create whose caller has left may be on its way.
-	findLag time.Duration
+	findLag     time.Duration
+	checkWithin time.Duration
 
 	turn   chan struct{} // held by the one caller that looks the app up
 	mu     sync.Mutex
@@ -69,6 +70,7 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 		clock:       clk,
 		memory:      newMemory(),
 		findLag:     findLag,
+		checkWithin: checkWithin,
 		turn:        make(chan struct{}, 1),
 	}
 	if conn.Authority != "" {

@@ -197,6 +197,26 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestACheckOfAServerThatNeverAnswersEndsWithinItsBound(t *testing.T) {
+	for _, method := range []string{"AuthTokenGet", "AppGetOrCreate", "WorkspaceNameLookup"} {
+		t.Run(method, func(t *testing.T) {
+			server, _ := opened(t, emulator.Options{}, "modal:")
+			server.Fail(method, emulator.Fault{Stall: true, Times: -1})
+			a := at(t, "modal:")
+			a.checkWithin = 300 * time.Millisecond
+			begun := clock.System().Now()
+			_, err := a.Check(t.Context())
+			wantClass(t, err, backend.ErrUnavailable, "check on modal:")
+			if took := clock.System().Now().Sub(begun); took > 10*time.Second {
+				t.Errorf("gave up after %s", took)
+			}
+		})
+	}
+	if checkWithin > 15*time.Second {
+		t.Errorf("a check may take %s, want seconds", checkWithin)
+	}
+}
+
 func TestASandboxThatModalDoesNotTerminateIsNotTakenForGone(t *testing.T) {
 	for generation, g := range generations {
 		for _, code := range []codes.Code{codes.Aborted, codes.FailedPrecondition, codes.AlreadyExists} {

@@ -7,23 +7,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
+// checkWithin bounds a Check, all its attempts included, so that a server that
+// takes calls and answers none is told of within seconds.
+const checkWithin = 10 * time.Second
+
 // Check looks whose token it is and looks the app up anew. The identity is the
 // workspace's name and the app's id: the same URI exists in every account. In
 // another workspace, or without the app, the identity is the workspace alone.
 func (a *app) Check(ctx context.Context) (backend.Status, error) {
+	bounded, cancel := context.WithTimeout(ctx, a.checkWithin)
+	defer cancel()
+	status, err := a.check(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil && !hasClass(err) {
+		err = fmt.Errorf("%w: no answer within %s: %w", backend.ErrUnavailable, a.checkWithin, err)
+	}
+	return status, a.failed("check", "", err)
+}
+
+func (a *app) check(ctx context.Context) (backend.Status, error) {
 	s, err := a.lookUp(ctx)
 	if err != nil {
-		return a.elsewhere(ctx, err), a.failed("check", "", err)
+		return a.elsewhere(ctx, err), err
 	}
 	workspace, err := s.workspaceName(ctx)
 	if err != nil {
-		return backend.Status{}, a.failed("check", "", err)
+		return backend.Status{}, err
 	}
 	return backend.Status{Identity: workspace + "/" + s.found.AppID}, nil
 }
