@@ -57,6 +57,9 @@ func (w *world) boxEvent(s *site, b *box) {
 		delete(b.Tags, sandbox.TagProtect)
 	case 4:
 		b.Tags[sandbox.TagTeardownAt] = airflow.FormatExpiry(w.now)
+		if w.chance(0.2) { // and the destroy that asked was killed
+			b.Tags[airflow.TagHolder] = "terraform:x"
+		}
 	case 5:
 		delete(b.Tags, sandbox.TagTeardownAt) // the owner took it back
 	case 6: // its owner ends it

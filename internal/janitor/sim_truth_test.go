@@ -45,14 +45,15 @@ func (w *world) keepsBox(s *site, b *box, at time.Time) string {
 	}
 	teardown, asked := unix(b.Tags[sandbox.TagTeardownAt])
 	stuck := b.State == sandbox.Stopping || b.State == sandbox.Failed
+	holder, held := b.Tags[airflow.TagHolder]
+	attached := held && !strings.HasPrefix(holder, "terraform:")
 	switch {
-	case asked && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):
+	case asked && !attached && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):
 		return ""
 	case !asked && stuck && at.After(b.StateSince.Add(simFailed)):
 		return ""
 	}
 	replaced, retired := unix(b.Tags[sandbox.TagRetiredAt])
-	_, held := b.Tags[airflow.TagHolder]
 	if retired && !held && !b.CreatedAt.IsZero() && at.After(replaced.Add(simRetired)) {
 		return ""
 	}
@@ -62,7 +63,7 @@ func (w *world) keepsBox(s *site, b *box, at time.Time) string {
 		end = b.ServerEnds
 	}
 	if b.CreatedAt.IsZero() || end.IsZero() || recorded && !readable || at.Before(end.Add(simExpired)) {
-		if retired && held {
+		if retired && held || asked && attached {
 			return "it is held"
 		}
 		return "it is not past its end"

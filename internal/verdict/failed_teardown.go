@@ -4,14 +4,17 @@
 package verdict
 
 import (
+	"strings"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // failedTeardown holds where an end was asked for and did not come: our own
 // mark says so, or the backend has been stopping it, or calls it failed. The
-// grace counts from the request, not from any expiry.
+// grace counts from the request, not from any expiry. A task that has attached
+// since our mark keeps it; the claim of a destroy that was killed does not.
 var failedTeardown = Rule{
 	Reason:  "failed_teardown",
 	Needs:   Clock,
@@ -32,6 +35,8 @@ func judgeFailedTeardown(s Subject, _ *Facts) Finding {
 		return Finding{Holds: Unknown, Doubt: doubt}
 	case box.CreatedAt.IsZero() && !asked.IsZero():
 		return Finding{Holds: Unknown, Doubt: "the backend does not say when it was created, so the teardown mark cannot be checked"}
+	case !asked.IsZero() && held(box):
+		return Finding{Holds: Unknown, Doubt: "a destroy failed, and " + box.Tags[airflow.TagHolder] + " has it: it goes when it is let go, or past its end"}
 	case !asked.IsZero():
 		return Finding{Holds: Yes, Since: asked, Evidence: []Evidence{
 			{"teardown asked", stamp(asked), "tag " + sandbox.TagTeardownAt},
@@ -45,4 +50,14 @@ func judgeFailedTeardown(s Subject, _ *Facts) Finding {
 	return Finding{Holds: Yes, Since: box.StateSince, Evidence: []Evidence{
 		{box.State.String() + " since", stamp(box.StateSince), "backend"},
 	}}
+}
+
+// terraformHolder begins the holder by which a destroy of Terraform's claims a
+// sandbox; no task has such a name.
+const terraformHolder = "terraform:"
+
+// held reports whether a task holds the sandbox.
+func held(box *sandbox.Sandbox) bool {
+	holder, ok := box.Tags[airflow.TagHolder]
+	return ok && !strings.HasPrefix(holder, terraformHolder)
 }

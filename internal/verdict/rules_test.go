@@ -156,6 +156,12 @@ func TestFailedTeardownCountsFromTheRequest(t *testing.T) {
 			b.Tags[sandbox.TagTeardownAt] = ago(time.Hour)
 			b.CreatedAt = time.Time{}
 		}, Unjudged},
+		{"our mark, and a task holds it", func(b *sandbox.Sandbox) {
+			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), "etl/run/load"
+		}, Unjudged},
+		{"our mark, and the claim of a destroy that was killed", func(b *sandbox.Sandbox) {
+			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), "terraform:x"
+		}, Condemned},
 		{"stopping for long", func(b *sandbox.Sandbox) { b.State, b.StateSince = sandbox.Stopping, noon.Add(-time.Hour) }, Condemned},
 		{"stopping, not for long", func(b *sandbox.Sandbox) { b.State, b.StateSince = sandbox.Stopping, noon.Add(-time.Minute) }, Suspected},
 		{"stopping since nobody knows when", func(b *sandbox.Sandbox) { b.State = sandbox.Stopping }, Unjudged},
@@ -173,6 +179,14 @@ func TestFailedTeardownCountsFromTheRequest(t *testing.T) {
 			check(t, s, looked(s), enforced(), Alive, "")
 		})
 	}
+}
+
+func TestHeldSandboxOfAFailedTeardownGoesPastItsEnd(t *testing.T) {
+	s := running(func(b *sandbox.Sandbox) {
+		expiredAt(noon.Add(-time.Hour))(b)
+		b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = unix(noon.Add(-2*time.Hour)), "etl/run/load"
+	})
+	check(t, s, looked(s), enforced(), Condemned, "expired")
 }
 
 func TestFailedTeardownDoesNotWaitForALaterExpiry(t *testing.T) {
