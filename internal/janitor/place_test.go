@@ -69,23 +69,7 @@ type unsure struct {
 
 func (u unsure) Check(context.Context) (backend.Status, error) { return u.status, u.err }
 
-// quick says who it is without the rest of a check.
-type quick struct{ *lab }
-
-func (q quick) Check(context.Context) (backend.Status, error) {
-	return backend.Status{}, errors.New("no sandbox can be made here")
-}
-
-func (q quick) Identity(context.Context) (string, error) { return q.who, nil }
-
 func TestWhoAnswersIsFoundOutBeforeAnythingIsListed(t *testing.T) {
-	l := newLab(dead("ours"))
-	l.who = "acme/1"
-	opts := enforcing(l)
-	opts.Connections[0].Backend = quick{l}
-	if result := sweep(t, opts); result.Exit != ExitClean || len(l.asked) != 1 {
-		t.Errorf("it says so without more: exit %d, asked %q, %s", result.Exit, l.asked, result.Connections[0].Look.Error)
-	}
 	for _, c := range []struct {
 		name   string
 		status backend.Status
