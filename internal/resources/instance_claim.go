@@ -99,10 +99,14 @@ func (c *claim) take(ctx context.Context) (holder string, err error) {
 }
 
 // try writes the claim and the teardown mark in one write, and reads them again,
-// unless a task holds the sandbox that must not be robbed.
+// unless a task holds the sandbox that must not be robbed. Where the place takes
+// no such tags, what is free, or to be killed, goes without a claim: it could
+// never be destroyed otherwise.
 func (c *claim) try(ctx context.Context) (holder string, err error) {
+	free := c.onHeld == onHeldKill
 	err = backend.EditTags(ctx, c.backend, c.ref, func(tags sandbox.Tags) {
 		holder = heldBy(tags)
+		free = holder == "" || c.onHeld == onHeldKill
 		if holder != "" && c.onHeld != onHeldKill {
 			return
 		}
@@ -113,6 +117,10 @@ func (c *claim) try(ctx context.Context) (holder string, err error) {
 		tags[airflow.TagHolder] = c.holder
 		markOnce(tags, sandbox.TagTeardownAt, c.at)
 	})
+	if free && errors.Is(err, backend.ErrInvalid) {
+		slog.WarnContext(ctx, "a sandbox is destroyed without a claim", "handle", c.ref.Handle, "error", err)
+		return "", nil
+	}
 	return holder, err
 }
 

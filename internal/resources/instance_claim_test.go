@@ -127,6 +127,28 @@ func TestClaimGivesUpAtTheTimeoutAndWritesNothing(t *testing.T) {
 	})
 }
 
+func TestWriteThatThePlaceRefusesKeepsNothingFromBeingDestroyed(t *testing.T) {
+	for _, c := range []struct {
+		held, onHeld, left string
+		refusal, want      error
+	}{
+		{"", onHeldWait, "", backend.ErrInvalid, nil},
+		{"", onHeldRetire, "", backend.ErrInvalid, nil},
+		{holder, onHeldKill, "", backend.ErrInvalid, nil},
+		{holder, onHeldRetire, holder, backend.ErrInvalid, nil},
+		{holder, onHeldKill, "", backend.ErrUnauthorized, backend.ErrUnauthorized},
+	} {
+		s := &shared{tags: sandbox.Tags{}, after: func(*shared) error { return c.refusal }}
+		if c.held != "" {
+			s.tags[airflow.TagHolder] = c.held
+		}
+		by, err := claimOn(t, s, c.onHeld).take(t.Context())
+		if by != c.left || !errors.Is(err, c.want) {
+			t.Errorf("held by %q, on_held %s, %v: left to %q, %v", c.held, c.onHeld, c.refusal, by, err)
+		}
+	}
+}
+
 func TestNothingIsClaimedWhereAirflowCannotAttach(t *testing.T) {
 	r := &instanceResource{configured{&Connections{Clock: clock.NewFake(noon)}}}
 	c := r.newClaim(opened(t, "local:///a", plain{}), sandbox.Ref{Handle: "sb"}, onHeldWait)
