@@ -21,7 +21,9 @@ const (
 	// joinWithin is how long the server holds one look at a build (recorded).
 	joinWithin = 55 * time.Second
 	joinGrace  = 20 * time.Second
-	buildTail  = 4 << 10 // bytes of the log that an error shows
+	joinPause  = 2 * time.Second // between two looks
+	joinQuiet  = time.Hour       // how long a build may say nothing before it is given up
+	buildTail  = 4 << 10         // bytes of the log that an error shows
 )
 
 // build returns the id of the image. A Modal id with nothing to add is itself.
@@ -44,10 +46,7 @@ func (s *session) build(ctx context.Context, spec backend.ImageSpec, log io.Writ
 	if err != nil {
 		return "", notSandbox(classed(err))
 	}
-	if finished(reply.GetResult()) {
-		return reply.GetImageId(), built(reply.GetResult(), nil)
-	}
-	return reply.GetImageId(), s.join(ctx, reply.GetImageId(), log)
+	return reply.GetImageId(), s.join(ctx, reply.GetImageId(), reply.GetResult(), log)
 }
 
 // definition says in one layer what the image is made of, so that Modal finds
@@ -106,27 +105,61 @@ func (s *session) builderVersion(ctx context.Context) (string, error) {
 	return s.builder, nil
 }
 
-// join follows a build to its end.
-func (s *session) join(ctx context.Context, image string, log io.Writer) error {
+// join follows a build to its end. A build that has failed already is looked at
+// once, for its log.
+func (s *session) join(ctx context.Context, image string, result *pb.GenericResult, log io.Writer) error {
 	last := &backend.Tail{Limit: buildTail}
 	if log == nil {
 		log = io.Discard
 	}
 	log = io.MultiWriter(last, log)
+	if finished(result) {
+		if result.GetStatus() != pb.GenericResult_GENERIC_STATUS_SUCCESS {
+			_, _, _ = s.look(ctx, image, "", log) // the failure is known without it
+		}
+		return built(result, last)
+	}
+	heard := s.clock.Now()
 	for entry := ""; ; {
-		var result *pb.GenericResult
-		call := backend.Call{Verb: "ImageJoinStreaming", Idempotent: true, Deadline: joinWithin + joinGrace}
-		err := s.caller.Do(ctx, call, func(ctx context.Context) error {
-			var err error
-			result, entry, err = s.follow(ctx, image, entry, log)
-			return classed(settled(ctx, call, err)) // nothing below it waits, as the client does for other calls
-		})
+		result, next, err := s.look(ctx, image, entry, log)
+		if next != entry {
+			entry, heard = next, s.clock.Now()
+		}
 		switch {
 		case err != nil:
-			return notSandbox(classed(err))
+			return notSandbox(err)
 		case finished(result):
 			return built(result, last)
+		case s.clock.Now().Sub(heard) >= joinQuiet:
+			return fmt.Errorf("%w: the build of image %s has said nothing for %s and has not ended; apply again to follow it further", backend.ErrUnavailable, image, joinQuiet)
 		}
+		if err := pause(ctx, joinPause); err != nil {
+			return fmt.Errorf("follow the build of image %s: %w", image, err)
+		}
+	}
+}
+
+// look follows a build for as long as the server holds one stream, which it ends
+// without a result while the build runs on.
+func (s *session) look(ctx context.Context, image, entry string, log io.Writer) (*pb.GenericResult, string, error) {
+	var result *pb.GenericResult
+	call := backend.Call{Verb: "ImageJoinStreaming", Idempotent: true, Deadline: joinWithin + joinGrace}
+	err := s.caller.Do(ctx, call, func(ctx context.Context) error {
+		var err error
+		result, entry, err = s.follow(ctx, image, entry, log)
+		return classed(settled(ctx, call, err)) // nothing below it waits, as the client does for other calls
+	})
+	return result, entry, classed(err)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
