@@ -4,7 +4,6 @@
 package modal
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -51,8 +50,7 @@ const noSpec = "no_spec"
 
 func TestRefusalsAreExactlyThoseOfAirflow(t *testing.T) {
 	var table struct {
-		Source, Generated string
-		Cases             []struct {
+		Cases []struct {
 			Name     string
 			Spec     *tableSpec
 			Verdicts map[string]struct {
@@ -75,6 +73,10 @@ func TestRefusalsAreExactlyThoseOfAirflow(t *testing.T) {
 			continue
 		}
 		for variant, verdict := range row.Verdicts {
+			variant, modals := strings.CutPrefix(variant, "modal_")
+			if !modals {
+				continue
+			}
 			egress, idle, _ := strings.Cut(variant, "_")
 			a := &app{sni: egress == egressSNI}
 			spec.IdleTimeout = 0
@@ -211,9 +213,7 @@ func readTable(t *testing.T, name string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
