@@ -62,14 +62,20 @@ func (ws *workspace) strays(call, handle string) (count int) {
 			continue
 		}
 		count++
-		now := s.ServerEnds.Add(2 * time.Hour)
-		facts := verdict.Facts{Now: now, LastLook: now.Add(-10 * time.Minute), Complete: true, ServerEnds: true}
-		if v := verdict.Judge(verdict.Subject{Sandbox: &s}, &facts, verdict.Policy{}); v.Outcome != verdict.Condemned {
-			ws.t.Errorf("killed at %s: the janitor judges %s, with the tags %v, %+v", call, s.Handle, s.Tags, v)
-		}
+		ws.condemned(call, s)
 		ws.destroy(s.Ref)
 	}
 	return count
+}
+
+// condemned verifies that the janitor condemns s in its time.
+func (ws *workspace) condemned(call string, s sandbox.Sandbox) {
+	ws.t.Helper()
+	now := s.ServerEnds.Add(2 * time.Hour)
+	facts := verdict.Facts{Now: now, LastLook: now.Add(-10 * time.Minute), Complete: true, ServerEnds: true}
+	if v := verdict.Judge(verdict.Subject{Sandbox: &s}, &facts, verdict.Policy{}); v.Outcome != verdict.Condemned {
+		ws.t.Errorf("killed at %s: the janitor judges %s, with the tags %v, %+v", call, s.Handle, s.Tags, v)
+	}
 }
 
 const handleOutput = "\noutput \"handle\" { value = sandbox_instance.it.handle }\n"
@@ -109,12 +115,20 @@ func TestProviderKilledAtEveryCallOfARotationLeavesWhatTheJanitorFinds(t *testin
 func TestProviderKilledAtEveryCallOfADestroyOnModalEndsCleanWhenRunAgain(t *testing.T) {
 	w := newModalWorld(t)
 	ws := w.workspace(w.instance(`owner = "terraform:a"`))
+	left := 0
 	ws.killedAtEveryCall("destroy", func() { ws.apply() }, func(call string) {
+		for _, s := range ws.sandboxes() { // as if nobody ran it again
+			left++
+			ws.condemned(call, s)
+		}
 		ws.must("destroy", "-auto-approve")
 		if left := ws.sandboxes(); len(left) > 0 {
 			t.Fatalf("killed at %s: %v is left", call, left)
 		}
 	})
+	if left == 0 {
+		t.Error("no kill left anything, so none came before the end of the sandbox")
+	}
 }
 
 func TestInterruptedCreateOnModalLeavesNothing(t *testing.T) {
