@@ -47,8 +47,9 @@ func (r *imageResource) build(ctx context.Context, m *imageModel, config imageMo
 	return identity
 }
 
-// publish gives the image of m, which was built, its name.
-func (r *imageResource) publish(ctx context.Context, m imageModel, diags *diag.Diagnostics) {
+// publish gives the image of m, which was built at the place of identity want,
+// its name.
+func (r *imageResource) publish(ctx context.Context, m imageModel, want string, diags *diag.Diagnostics) {
 	if m.Publish.IsNull() || diags.HasError() {
 		return
 	}
@@ -58,6 +59,9 @@ func (r *imageResource) publish(ctx context.Context, m imageModel, diags *diag.D
 	}
 	attempt := fmt.Sprintf("Image %s on %s cannot be published as %s", m.Reference.ValueString(), conn.Location(), m.Publish.ValueString())
 	err := backend.Refused(refusedName(conn, m.Publish))
+	if err == nil {
+		_, err = conn.Witness(ctx, want)
+	}
 	if publisher, ok := conn.Backend.(backend.ImagePublisher); ok && err == nil {
 		err = publisher.PublishImage(ctx, m.Reference.ValueString(), m.Publish.ValueString())
 	}

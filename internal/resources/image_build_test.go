@@ -4,9 +4,13 @@
 package resources
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
@@ -21,5 +25,34 @@ func TestErrorOfABuildTellsNoSecret(t *testing.T) {
 	}
 	if !errors.Is(err, backend.ErrInvalid) {
 		t.Error("the class is lost")
+	}
+}
+
+// named is a place that counts the names it gives to images.
+type named struct {
+	backend.ImageBuilder
+	checked
+
+	names int
+}
+
+func (*named) RefuseImageName(string) []backend.Refusal { return nil }
+
+func (n *named) PublishImage(context.Context, string, string) error {
+	n.names++
+	return nil
+}
+
+func TestImageIsPublishedOnlyWhereItWasBuilt(t *testing.T) {
+	for want, names := range map[string]int{"here": 1, "there": 0} {
+		b := &named{checked: checked{identity: "here"}}
+		conn := opened(t, "local:///a", b)
+		r := &imageResource{configured{&Connections{opened: map[string]*Connection{conn.String(): conn}}}}
+		m := imageModel{ConnectionURI: types.StringValue("local:///a"), Publish: types.StringValue("analysis"), Reference: types.StringValue("im-1")}
+		var diags diag.Diagnostics
+		r.publish(t.Context(), m, want, &diags)
+		if b.names != names || diags.HasError() != (names == 0) {
+			t.Errorf("built at %q: published %d times, %v", want, b.names, diags)
+		}
 	}
 }

@@ -118,7 +118,7 @@ func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	identity := r.build(ctx, &plan, config, "", &resp.Diagnostics)
-	r.publish(ctx, plan, &resp.Diagnostics)
+	r.publish(ctx, plan, identity, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -171,7 +171,7 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		r.build(ctx, &plan, config, remembered.Identity, &resp.Diagnostics)
 	}
 	if !plan.Reference.Equal(state.Reference) || !plan.Publish.Equal(state.Publish) {
-		r.publish(ctx, plan, &resp.Diagnostics)
+		r.publish(ctx, plan, remembered.Identity, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
