@@ -74,7 +74,7 @@ func TestABuildThatSaysNothingIsLookedAtCalmlyAndGivenUp(t *testing.T) {
 
 func TestABuildIsLeftWhenItsCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+joinPause/2) // between two looks
 		defer cancel()
 		wantClass(t, (&builder{}).build(ctx), context.DeadlineExceeded, "im-1")
 	})
