@@ -43,8 +43,8 @@ type entry struct {
 	record record
 }
 
-// entries reads every sandbox, in byte order of handles, in calls of one batch
-// each. An error is the last thing it yields.
+// entries reads every sandbox, in byte order of handles: one call for the handles,
+// then one for the records of each batch. An error is the last thing it yields.
 func (h *host) entries(ctx context.Context, verb string) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		st, err := openState(h.dir)
@@ -61,7 +61,7 @@ func (h *host) entries(ctx context.Context, verb string) iter.Seq2[entry, error]
 		batch := make([]entry, listBatch)
 		for err == nil && len(handles) > 0 {
 			n := min(len(handles), listBatch)
-			err = h.call(ctx, read(verb), func(ctx context.Context) error { return st.readBatch(ctx, handles[:n], batch[:n]) })
+			err = h.call(ctx, read(verb+"-records"), func(ctx context.Context) error { return st.readBatch(ctx, handles[:n], batch[:n]) })
 			if err != nil {
 				break
 			}
