@@ -59,7 +59,12 @@ func pollWaits() retry.Backoff {
 // pause waits for the next of waits, or returns the cause when ctx ends first.
 func pause(ctx context.Context, waits retry.Backoff) error {
 	next, _ := waits.Next()
-	timer := time.NewTimer(next)
+	return Pause(ctx, next)
+}
+
+// Pause waits for d, or returns the cause when ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

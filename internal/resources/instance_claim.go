@@ -87,13 +87,9 @@ func (c *claim) take(ctx context.Context) (holder string, err error) {
 			return "", err
 		}
 		next, _ := waits.Next()
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if backend.Pause(ctx, next) != nil {
 			return "", fmt.Errorf("%s still holds it. Nothing was destroyed: run again when the task has let go, raise "+
 				"timeouts.delete, or set on_held. A destroy follows what was applied last, so apply such a change first", holder)
-		case <-timer.C:
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (s *session) join(ctx context.Context, image string, result *pb.GenericResu
 		case s.clock.Now().Sub(heard) >= joinQuiet:
 			return fmt.Errorf("%w: the build of image %s has said nothing for %s and has not ended; apply again to follow it further", backend.ErrUnavailable, image, joinQuiet)
 		}
-		if err := pause(ctx, joinPause); err != nil {
+		if err := backend.Pause(ctx, joinPause); err != nil {
 			return fmt.Errorf("follow the build of image %s: %w", image, err)
 		}
 	}
@@ -150,17 +150,6 @@ func (s *session) look(ctx context.Context, image, entry string, log io.Writer) 
 		return classed(settled(ctx, call, err)) // nothing below it waits, as the client does for other calls
 	})
 	return result, entry, classed(err)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // follow reads one stream of a build's log. It returns where the next one goes
