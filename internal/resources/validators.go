@@ -5,11 +5,8 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -54,10 +51,10 @@ var (
 	isMoment            = check("a moment", checkMoment)
 	isTagKey            = check("a tag key of your own", sandbox.CheckTagKey)
 	isTagValue          = check("a tag value", sandbox.CheckTagValue)
-	isWorkdir           = check("an absolute path inside the sandbox", checkWorkdir)
+	isWorkdir           = check("an absolute path inside the sandbox", sandbox.CheckWorkdir)
 	isAbsoluteDirectory = check("an absolute directory", checkAbsoluteDirectory)
-	isEnvKey            = check("the name of an environment variable", checkEnvKey)
-	isEnvValue          = check("the value of an environment variable", checkEnvValue)
+	isEnvKey            = check("the name of an environment variable", sandbox.CheckEnvKey)
+	isEnvValue          = check("the value of an environment variable", sandbox.CheckEnvValue)
 )
 
 func checkConnectionURI(uri string) error {
@@ -93,32 +90,10 @@ func checkMoment(s string) error {
 	return nil
 }
 
-func checkWorkdir(dir string) error {
-	if !path.IsAbs(dir) || path.Clean(dir) != dir {
-		return fmt.Errorf("%q must be absolute and without . or .. or a trailing slash, such as %s", dir, sandbox.DefaultWorkdir)
-	}
-	return nil
-}
-
 func checkAbsoluteDirectory(dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 		return fmt.Errorf("%q must be absolute and without . or .. or a trailing slash, such as /var/lib/sandboxes; "+
 			"abspath(...) makes a relative path absolute", dir)
-	}
-	return nil
-}
-
-func checkEnvKey(key string) error {
-	if key == "" || strings.ContainsAny(key, "=\x00") {
-		return fmt.Errorf("%q must not be empty, and must not hold an equals sign or a NUL", key)
-	}
-	return nil
-}
-
-// checkEnvValue does not repeat the value, which may be a secret.
-func checkEnvValue(value string) error {
-	if strings.Contains(value, "\x00") {
-		return errors.New("the value holds a NUL, which no environment variable can")
 	}
 	return nil
 }

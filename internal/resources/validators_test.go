@@ -31,11 +31,8 @@ func TestBadInputIsRefusedWithWhatToDo(t *testing.T) {
 		{isTagKey, "airflow_owner", "reserved"},
 		{isTagKey, "taskowned_attempt", "reserved"},
 		{isWorkdir, "data", "absolute"},
-		{isWorkdir, "/data/", "trailing slash"},
-		{isWorkdir, "/data/../etc", ".."},
 		{isAbsoluteDirectory, "state", "abspath"},
 		{isAbsoluteDirectory, "./state", "abspath"},
-		{isEnvKey, "", "empty"},
 		{isEnvKey, "A=B", "equals sign"},
 		{isEnvValue, "a\x00b", "NUL"},
 	} {
@@ -65,12 +62,6 @@ func TestGoodInputIsTaken(t *testing.T) {
 		if err := tc.rule.check(tc.good); err != nil {
 			t.Errorf("%s %q: %v", tc.rule.what, tc.good, err)
 		}
-	}
-}
-
-func TestASecretIsNotRepeated(t *testing.T) {
-	if err := isEnvValue.check("hush\x00"); strings.Contains(err.Error(), "hush") {
-		t.Errorf("said %v", err)
 	}
 }
 

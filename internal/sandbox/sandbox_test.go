@@ -120,6 +120,33 @@ func TestTagsThatNoBackendKeepsAreRefused(t *testing.T) {
 	}
 }
 
+func TestWhatNoSandboxTakesIsRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		err  error
+		says string
+	}{
+		"relative workdir":  {CheckWorkdir("data"), "absolute"},
+		"no workdir":        {CheckWorkdir(""), "absolute"},
+		"trailing slash":    {CheckWorkdir("/data/"), "trailing slash"},
+		"dots":              {CheckWorkdir("/data/../etc"), ".."},
+		"NUL in workdir":    {CheckWorkdir("/da\x00ta"), "/da"},
+		"empty variable":    {CheckEnvKey(""), "empty"},
+		"equals sign":       {CheckEnvKey("A=B"), "equals sign"},
+		"NUL in variable":   {CheckEnvKey("A\x00"), "NUL"},
+		"NUL in value":      {CheckEnvValue("hush\x00"), "NUL"},
+		"value is not text": {CheckEnvValue("hush\xff"), "UTF-8"},
+	} {
+		if row.err == nil || !strings.Contains(row.err.Error(), row.says) || strings.Contains(row.err.Error(), "hush") {
+			t.Errorf("%s: %v", name, row.err)
+		}
+	}
+	for _, err := range []error{CheckWorkdir("/data"), CheckEnvKey("größe.x"), CheckEnvValue("")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMalformedProtectionProtects(t *testing.T) {
 	now := time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC)
 	christmas := time.Date(2026, time.December, 24, 0, 0, 0, 0, time.UTC)

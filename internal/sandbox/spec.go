@@ -3,7 +3,14 @@
 
 package sandbox
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // DefaultWorkdir is where commands start unless the spec says otherwise;
 // Airflow's Modal backend uses the same.
@@ -38,3 +45,33 @@ type NetworkPolicy struct {
 func (p NetworkPolicy) DeniesAll() bool {
 	return !p.Open && len(p.AllowEgressTo) == 0 && len(p.AllowEgressToCIDRs) == 0
 }
+
+// CheckWorkdir refuses what no sandbox can start commands in. A backend may
+// refuse more.
+func CheckWorkdir(dir string) error {
+	if !path.IsAbs(dir) || path.Clean(dir) != dir || !carried(dir) {
+		return fmt.Errorf("%q must be absolute and without . or .. or a trailing slash, such as %s", dir, DefaultWorkdir)
+	}
+	return nil
+}
+
+// CheckEnvKey refuses what names no environment variable on any system. A
+// backend may refuse more.
+func CheckEnvKey(key string) error {
+	if key == "" || strings.Contains(key, "=") || !carried(key) {
+		return fmt.Errorf("%q must be text that is not empty and holds neither an equals sign nor a NUL", key)
+	}
+	return nil
+}
+
+// CheckEnvValue refuses what no environment variable holds. Its error does not
+// repeat the value, which may be a secret.
+func CheckEnvValue(value string) error {
+	if !carried(value) {
+		return errors.New("the value of an environment variable must be UTF-8 without a NUL")
+	}
+	return nil
+}
+
+// carried reports whether both a vendor's API and a Linux program take text.
+func carried(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }

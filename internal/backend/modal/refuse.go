@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -80,7 +79,9 @@ func (a *app) Refuse(spec sandbox.Spec) []backend.Refusal {
 	refuse(!validGPU(spec.GPU), "gpu", "%q is not a GPU as Modal writes them, such as T4 or A100-80GB:4", spec.GPU)
 	refuse(spec.Region != "" && !placement.MatchString(spec.Region), "region", "%q is not a region as Modal writes them, such as us-east", spec.Region)
 	refuse(spec.Cloud != "" && !placement.MatchString(spec.Cloud), "cloud", "%q is not a cloud as Modal writes them, such as aws", spec.Cloud)
-	refuse(!validWorkdir(spec.Workdir), "workdir", "%q is not a clean absolute path", spec.Workdir)
+	if err := sandbox.CheckWorkdir(spec.Workdir); spec.Workdir != "" && err != nil {
+		refuse(true, "workdir", "%v", err)
+	}
 	if err := checkImage(spec.Image); spec.Image != "" && err != nil {
 		refuse(true, "image", "%v", err)
 	}
@@ -116,10 +117,6 @@ func validGPU(gpu string) bool {
 	return gpu == "" || gpuType.MatchString(gpu) && (!counted || err == nil && number > 0)
 }
 
-func validWorkdir(dir string) bool {
-	return dir == "" || path.IsAbs(dir) && path.Clean(dir) == dir && utf8.ValidString(dir) && !strings.ContainsRune(dir, 0)
-}
-
 // checkImage refuses what would not be one word of a Dockerfile's FROM.
 func checkImage(image string) error {
 	switch {
@@ -135,11 +132,11 @@ func checkImage(image string) error {
 
 func checkEnv(env map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(env)) {
-		switch {
-		case !environmentVariable.MatchString(key):
+		if !environmentVariable.MatchString(key) {
 			return fmt.Errorf("%q is not the name of an environment variable: letters, digits and underscores, no digit first", key)
-		case !utf8.ValidString(env[key]) || strings.ContainsRune(env[key], 0):
-			return fmt.Errorf("the value of %s is not UTF-8 text without a NUL byte", key)
+		}
+		if err := sandbox.CheckEnvValue(env[key]); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil

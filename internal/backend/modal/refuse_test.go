@@ -240,11 +240,11 @@ func TestWhatModalWouldRefuseLaterIsRefusedWhenPlanning(t *testing.T) {
 		"two regions":            {sandbox.Spec{Region: "us-east,us-west"}, "region", "not a region"},
 		"an odd cloud":           {sandbox.Spec{Cloud: "a b"}, "cloud", "not a cloud"},
 		"a relative workdir":     {sandbox.Spec{Workdir: "work"}, "workdir", "absolute"},
-		"an unclean workdir":     {sandbox.Spec{Workdir: "/a/../b"}, "workdir", "clean"},
+		"an unclean workdir":     {sandbox.Spec{Workdir: "/a/../b"}, "workdir", "without . or .."},
 		"an image of two lines":  {sandbox.Spec{Image: "a\nRUN evil"}, "image", "white space"},
 		"an image option":        {sandbox.Spec{Image: "--platform=x"}, "image", "dash"},
 		"an odd variable":        {sandbox.Spec{Env: map[string]string{"A=B": "c"}}, "env", "not the name"},
-		"a value not UTF-8":      {sandbox.Spec{Env: map[string]string{"A": "\xff"}}, "env", "value of A"},
+		"a value not UTF-8":      {sandbox.Spec{Env: map[string]string{"A": "\xff"}}, "env", "A: the value"},
 		"IPv6":                   {sandbox.Spec{Network: sandbox.NetworkPolicy{AllowEgressToCIDRs: []string{"2001:db8::/32"}}}, "network_policy", "IPv6"},
 		"the whole world":        {sandbox.Spec{Network: sandbox.NetworkPolicy{AllowEgressToCIDRs: []string{"0.0.0.0/0"}}}, "network_policy", "every address"},
 	} {
