@@ -57,8 +57,8 @@ func (w *world) boxEvent(s *site, b *box) {
 		delete(b.Tags, sandbox.TagProtect)
 	case 4:
 		b.Tags[sandbox.TagTeardownAt] = airflow.FormatExpiry(w.now)
-		if w.chance(0.2) { // and the destroy that asked was killed
-			b.Tags[airflow.TagHolder] = "terraform:x"
+		if w.chance(0.2) { // and the destroy that asked was killed, or somebody attached outside a task
+			b.Tags[airflow.TagHolder] = []string{"terraform:abcdefghijklmnopqrstuvwxyz", "terraform:lab/x"}[w.IntN(2)]
 		}
 	case 5:
 		delete(b.Tags, sandbox.TagTeardownAt) // the owner took it back

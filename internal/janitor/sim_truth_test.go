@@ -46,7 +46,7 @@ func (w *world) keepsBox(s *site, b *box, at time.Time) string {
 	teardown, asked := unix(b.Tags[sandbox.TagTeardownAt])
 	stuck := b.State == sandbox.Stopping || b.State == sandbox.Failed
 	holder, held := b.Tags[airflow.TagHolder]
-	attached := held && !strings.HasPrefix(holder, "terraform:")
+	attached := held && !sandbox.IsClaim(holder)
 	switch {
 	case asked && !attached && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):
 		return ""

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sethvargo/go-retry"
@@ -32,14 +31,10 @@ const (
 	longestLook = 10 * time.Second
 )
 
-// claimant begins the holder by which Terraform claims a sandbox. No task
-// instance has such a name, because no Dag id holds a ':'.
-const claimant = "terraform:"
-
-// heldBy names the task that holds the sandbox with these tags. A claim of
+// heldBy names who holds the sandbox with these tags. A claim of
 // Terraform's is none: it is what a destroy that was killed has left.
 func heldBy(tags sandbox.Tags) string {
-	if holder := airflow.Holder(tags); !strings.HasPrefix(holder, claimant) {
+	if holder := airflow.Holder(tags); !sandbox.IsClaim(holder) {
 		return holder
 	}
 	return ""
@@ -61,7 +56,7 @@ type claim struct {
 func (r *instanceResource) newClaim(conn *Connection, ref sandbox.Ref, onHeld string) *claim {
 	c := &claim{backend: conn.Backend, ref: ref, onHeld: onHeld, at: strconv.FormatInt(r.connections.Clock.Now().Unix(), 10)}
 	if can := conn.Backend.Capabilities(); can.Attachable && can.Tags == backend.TagsEditable {
-		c.holder = claimant + sandbox.NewMark()
+		c.holder = sandbox.NewClaim()
 	}
 	return c
 }

@@ -63,7 +63,7 @@ func TestClaimIsOneWriteWithTheTeardownMark(t *testing.T) {
 	if by, err := c.take(t.Context()); by != "" || err != nil {
 		t.Fatalf("held by %q, %v", by, err)
 	}
-	if len(s.writes) != 1 || !strings.HasPrefix(airflow.Holder(s.tags), claimant) ||
+	if len(s.writes) != 1 || !sandbox.IsClaim(airflow.Holder(s.tags)) ||
 		s.tags[sandbox.TagTeardownAt] != "1796040000" || s.tags["foreign"] != "kept" {
 		t.Errorf("wrote %v", s.writes)
 	}
@@ -94,10 +94,23 @@ func TestClaimOfWhichNothingIsKnownIsWithdrawn(t *testing.T) {
 }
 
 func TestClaimLeftByADestroyThatWasKilledIsTakenOver(t *testing.T) {
-	s := &shared{tags: sandbox.Tags{airflow.TagHolder: claimant + "killed", sandbox.TagTeardownAt: "1"}}
+	s := &shared{tags: sandbox.Tags{airflow.TagHolder: sandbox.NewClaim(), sandbox.TagTeardownAt: "1"}}
 	if by, err := claimOn(t, s, onHeldWait).take(t.Context()); by != "" || err != nil || s.tags[sandbox.TagTeardownAt] != "1" {
 		t.Errorf("held by %q, %v; the tags are %v", by, err, s.tags)
 	}
+}
+
+// Outside a task Airflow's toolset holds a sandbox under the owner's name.
+func TestHolderThatIsNamedAsTheOwnerIsNotRobbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const owner = "terraform:prod/analysis"
+		s := &shared{tags: sandbox.Tags{airflow.TagOwner: owner, airflow.TagHolder: owner}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := claimOn(t, s, onHeldWait).take(ctx); err == nil || !strings.Contains(err.Error(), owner+" still holds it") || len(s.writes) > 0 {
+			t.Errorf("said %v, wrote %v", err, s.writes)
+		}
+	})
 }
 
 func TestClaimWaitsUntilTheTaskLetsGo(t *testing.T) {

@@ -24,6 +24,17 @@ func TestNamesFitTheStrictestVendor(t *testing.T) {
 	}
 }
 
+func TestOnlyADestroysOwnClaimIsTakenForOne(t *testing.T) {
+	if claim := NewClaim(); !IsClaim(claim) {
+		t.Errorf("%s is not taken for a claim", claim)
+	}
+	for _, holder := range []string{"", "terraform:", "terraform:prod/analysis", "terraform:analysis", "etl/run/" + NewMark(), NewClaim() + "/agent", " " + NewClaim()} {
+		if IsClaim(holder) {
+			t.Errorf("%q is taken for a claim", holder)
+		}
+	}
+}
+
 func TestStatesHaveWordsAndAnUnknownOneCountsAsUnknown(t *testing.T) {
 	words := map[State]string{
 		Unknown: "unknown", Starting: "starting", Running: "running", Idle: "idle",

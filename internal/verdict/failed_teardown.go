@@ -4,7 +4,6 @@
 package verdict
 
 import (
-	"strings"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -52,12 +51,8 @@ func judgeFailedTeardown(s Subject, _ *Facts) Finding {
 	}}
 }
 
-// terraformHolder begins the holder by which a destroy of Terraform's claims a
-// sandbox; no task has such a name.
-const terraformHolder = "terraform:"
-
-// held reports whether a task holds the sandbox.
+// held reports whether anybody holds the sandbox but a destroy of Terraform's.
 func held(box *sandbox.Sandbox) bool {
 	holder, ok := box.Tags[airflow.TagHolder]
-	return ok && !strings.HasPrefix(holder, terraformHolder)
+	return ok && !sandbox.IsClaim(holder)
 }

@@ -25,7 +25,7 @@ var drawnTags = []struct {
 	{airflow.TagOwner, []string{"a/b", "keep/b"}},
 	{sandbox.TagTeardownAt, []string{"x", unix(noon.Add(-time.Hour)), unix(noon)}},
 	{sandbox.TagRetiredAt, []string{"x", unix(noon.Add(-3 * time.Hour)), unix(noon)}},
-	{airflow.TagHolder, []string{"a/b/c", "terraform:x"}},
+	{airflow.TagHolder, []string{"a/b/c", "terraform:lab/x", "terraform:abcdefghijklmnopqrstuvwxyz"}},
 	{sandbox.TagProtect, []string{"yes", "false", unix(noon.Add(-time.Hour)), unix(noon.Add(time.Hour))}},
 	{sandbox.TagManagedBy, []string{sandbox.ManagedByTerraform}},
 }

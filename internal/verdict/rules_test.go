@@ -160,8 +160,11 @@ func TestFailedTeardownCountsFromTheRequest(t *testing.T) {
 			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), "etl/run/load"
 		}, Unjudged},
 		{"our mark, and the claim of a destroy that was killed", func(b *sandbox.Sandbox) {
-			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), "terraform:x"
+			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), sandbox.NewClaim()
 		}, Condemned},
+		{"our mark, and somebody outside a task holds it under the owner's name", func(b *sandbox.Sandbox) {
+			b.Tags[sandbox.TagTeardownAt], b.Tags[airflow.TagHolder] = ago(time.Hour), "terraform:lab/x"
+		}, Unjudged},
 		{"stopping for long", func(b *sandbox.Sandbox) { b.State, b.StateSince = sandbox.Stopping, noon.Add(-time.Hour) }, Condemned},
 		{"stopping, not for long", func(b *sandbox.Sandbox) { b.State, b.StateSince = sandbox.Stopping, noon.Add(-time.Minute) }, Suspected},
 		{"stopping since nobody knows when", func(b *sandbox.Sandbox) { b.State = sandbox.Stopping }, Unjudged},
