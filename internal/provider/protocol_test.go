@@ -35,7 +35,7 @@ func TestCancelledCreateLeavesNothing(t *testing.T) {
 				<-callCtx.Done()
 				return callCtx.Err()
 			}
-			applied := p.create(ctx, p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"}))
+			applied := p.create(ctx, map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 			if !strings.Contains(said(applied.Diagnostics), "was not created") {
 				t.Errorf("said %q", said(applied.Diagnostics))
 			}
@@ -59,7 +59,7 @@ func TestCreateWhoseReplyIsLostIsAdopted(t *testing.T) {
 		}
 		return err
 	}
-	applied := p.create(t.Context(), p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"}))
+	applied := p.create(t.Context(), map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 	if len(applied.Diagnostics) > 0 {
 		t.Fatal(said(applied.Diagnostics))
 	}
@@ -73,7 +73,7 @@ func TestReadSaysHowASandboxWent(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)
 			p := w.wire()
-			applied := p.create(t.Context(), p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"}))
+			applied := p.create(t.Context(), map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 			if err := w.backend().Destroy(t.Context(), w.only().Ref); err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestReadSaysHowASandboxWent(t *testing.T) {
 func TestImportByIdentityFindsTheSameSandbox(t *testing.T) {
 	w := newWorld(t)
 	p := w.wire()
-	made := p.create(t.Context(), p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"}))
+	made := p.create(t.Context(), map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 	text := tftypes.String
 	kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"location": text, "handle": text}}
 	identity := p.encode(kind, tftypes.NewValue(kind, map[string]tftypes.Value{
@@ -126,8 +126,7 @@ func TestImportByIdentityFindsTheSameSandbox(t *testing.T) {
 func TestUpdateOfASandboxThatEndedAsksForANewPlan(t *testing.T) {
 	w := newWorld(t)
 	p := w.wire()
-	config := p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
-	applied := p.create(t.Context(), config)
+	applied := p.create(t.Context(), map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 	next := p.decode(applied.NewState)
 	next["owner"] = "terraform:a"
 	planned := p.instance(next)
@@ -152,7 +151,7 @@ func TestUpdateOfASandboxThatEndedAsksForANewPlan(t *testing.T) {
 func TestUpdateThatFailsHalfwayLeavesAnHonestState(t *testing.T) {
 	w := newWorld(t)
 	p := w.wire()
-	applied := p.create(t.Context(), p.instance(map[string]string{"connection_uri": w.uri(), "lifetime": "1h"}))
+	applied := p.create(t.Context(), map[string]string{"connection_uri": w.uri(), "lifetime": "1h"})
 	next := p.decode(applied.NewState)
 	next["owner"], next["lifetime"] = "terraform:a", "2h"
 	delete(next, "expires_at")
@@ -182,7 +181,7 @@ func TestPlanDoesNotLookAtTheClock(t *testing.T) {
 	w := newWorld(t)
 	p := w.wire()
 	config := map[string]string{"connection_uri": w.uri(), "lifetime": "1h", "renew_before": "30m"}
-	applied := p.create(t.Context(), p.instance(config))
+	applied := p.create(t.Context(), config)
 	read := p.read(applied.NewState, applied.Private)
 	config["owner"] = "terraform:a"
 	first := p.plan(read.NewState, read.Private, config)

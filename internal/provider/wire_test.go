@@ -20,7 +20,8 @@ const instanceType = "sandbox_instance"
 type wire struct {
 	t      *testing.T
 	server tfprotov6.ProviderServer
-	schema tftypes.Object
+	kinds  map[string]tftypes.Object // of all resources, by type
+	schema tftypes.Object            // of an instance
 }
 
 func (w *world) wire() *wire {
@@ -33,24 +34,57 @@ func (w *world) wire() *wire {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	object, ok := schemas.ResourceSchemas[instanceType].ValueType().(tftypes.Object)
-	if !ok {
-		w.t.Fatal("the schema is not an object")
+	p := &wire{t: w.t, server: server, kinds: map[string]tftypes.Object{}}
+	for name, schema := range schemas.ResourceSchemas {
+		p.kinds[name] = objectType(w.t, schema)
 	}
-	p := &wire{t: w.t, server: server, schema: object}
-	kind, ok := schemas.Provider.ValueType().(tftypes.Object)
-	if !ok {
-		w.t.Fatal("the provider's schema is not an object")
-	}
-	none := map[string]tftypes.Value{}
-	for name, attribute := range kind.AttributeTypes {
-		none[name] = tftypes.NewValue(attribute, nil)
-	}
-	config := p.encode(kind, tftypes.NewValue(kind, none))
+	p.schema = p.kinds[instanceType]
+	kind := objectType(w.t, schemas.Provider)
+	config := p.encode(kind, value(kind, map[string]any{}))
 	if _, err := server.ConfigureProvider(w.t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config}); err != nil {
 		w.t.Fatal(err)
 	}
 	return p
+}
+
+func objectType(t *testing.T, schema *tfprotov6.Schema) tftypes.Object {
+	t.Helper()
+	object, ok := schema.ValueType().(tftypes.Object)
+	if !ok {
+		t.Fatal("the schema is not an object")
+	}
+	return object
+}
+
+// value writes JSON's values as a value of kind. What an object leaves out is null.
+func value(kind tftypes.Type, v any) tftypes.Value {
+	switch kind := kind.(type) {
+	case tftypes.Object:
+		if members, ok := v.(map[string]any); ok {
+			values := map[string]tftypes.Value{}
+			for name, kind := range kind.AttributeTypes {
+				values[name] = value(kind, members[name])
+			}
+			return tftypes.NewValue(kind, values)
+		}
+	case tftypes.Map:
+		if members, ok := v.(map[string]any); ok {
+			values := map[string]tftypes.Value{}
+			for key, member := range members {
+				values[key] = value(kind.ElementType, member)
+			}
+			return tftypes.NewValue(kind, values)
+		}
+	case tftypes.List:
+		if members, ok := v.([]any); ok {
+			values := []tftypes.Value{}
+			for _, member := range members {
+				values = append(values, value(kind.ElementType, member))
+			}
+			return tftypes.NewValue(kind, values)
+		}
+	}
+	return tftypes.NewValue(kind, v)
 }
 
 func (p *wire) encode(kind tftypes.Type, value tftypes.Value) *tfprotov6.DynamicValue {
@@ -65,7 +99,13 @@ func (p *wire) encode(kind tftypes.Type, value tftypes.Value) *tfprotov6.Dynamic
 // decode returns the strings of an instance, by attribute; nil for no instance.
 func (p *wire) decode(value *tfprotov6.DynamicValue) map[string]string {
 	p.t.Helper()
-	decoded, err := value.Unmarshal(p.schema)
+	return p.texts(p.schema, value)
+}
+
+// texts returns the strings of an object, by attribute; nil for none.
+func (p *wire) texts(kind tftypes.Object, value *tfprotov6.DynamicValue) map[string]string {
+	p.t.Helper()
+	decoded, err := value.Unmarshal(kind)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -89,29 +129,63 @@ func (p *wire) decode(value *tfprotov6.DynamicValue) map[string]string {
 // instance is a configuration of nothing but strings.
 func (p *wire) instance(texts map[string]string) *tfprotov6.DynamicValue {
 	p.t.Helper()
-	values := map[string]tftypes.Value{}
-	for name, kind := range p.schema.AttributeTypes {
-		values[name] = tftypes.NewValue(kind, nil)
-		if text, ok := texts[name]; ok {
-			values[name] = tftypes.NewValue(kind, text)
-		}
+	attributes := map[string]any{}
+	for name, text := range texts {
+		attributes[name] = text
 	}
-	return p.encode(p.schema, tftypes.NewValue(p.schema, values))
+	return p.encode(p.schema, value(p.schema, attributes))
 }
 
 // create plans config and applies the plan. Only the applying is under ctx.
-func (p *wire) create(ctx context.Context, config *tfprotov6.DynamicValue) *tfprotov6.ApplyResourceChangeResponse {
+func (p *wire) create(ctx context.Context, texts map[string]string) *tfprotov6.ApplyResourceChangeResponse {
 	p.t.Helper()
-	none := p.encode(p.schema, tftypes.NewValue(p.schema, nil))
-	planning := context.WithoutCancel(ctx)
-	plan, err := p.server.PlanResourceChange(planning, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: instanceType, PriorState: none, ProposedNewState: config, Config: config,
-	})
-	if err != nil || len(plan.Diagnostics) > 0 {
-		p.t.Fatalf("plan: %v %s", err, said(plan.Diagnostics))
+	attributes := map[string]any{}
+	for name, text := range texts {
+		attributes[name] = text
 	}
+	made, refusal := p.first(context.WithoutCancel(ctx), instanceType, attributes)
+	if refusal != "" {
+		p.t.Fatal(refusal)
+	}
+	return p.apply(ctx, made)
+}
+
+// firstPlan is the plan of a resource that is not there yet.
+type firstPlan struct {
+	resource string
+	config   *tfprotov6.DynamicValue
+	plan     *tfprotov6.PlanResourceChangeResponse
+}
+
+// first validates and plans a resource, as Terraform does. A refusal is what the
+// errors say.
+func (p *wire) first(ctx context.Context, resource string, attributes map[string]any) (made firstPlan, refusal string) {
+	p.t.Helper()
+	kind := p.kinds[resource]
+	made = firstPlan{resource: resource, config: p.encode(kind, value(kind, attributes))}
+	valid, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: resource, Config: made.config})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(valid.Diagnostics) > 0 {
+		return made, said(valid.Diagnostics)
+	}
+	made.plan, err = p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: resource, PriorState: p.encode(kind, tftypes.NewValue(kind, nil)), ProposedNewState: made.config, Config: made.config,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return made, said(made.plan.Diagnostics)
+}
+
+// apply makes what was planned.
+func (p *wire) apply(ctx context.Context, made firstPlan) *tfprotov6.ApplyResourceChangeResponse {
+	p.t.Helper()
+	kind := p.kinds[made.resource]
 	applied, err := p.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: instanceType, PriorState: none, PlannedState: plan.PlannedState, PlannedPrivate: plan.PlannedPrivate, Config: config,
+		TypeName: made.resource, PriorState: p.encode(kind, tftypes.NewValue(kind, nil)), Config: made.config,
+		PlannedState: made.plan.PlannedState, PlannedPrivate: made.plan.PlannedPrivate,
 	})
 	if err != nil {
 		p.t.Fatal(err)

@@ -71,6 +71,8 @@ func (a *app) Refuse(spec sandbox.Spec) []backend.Refusal {
 		"%s is outside %s to %s, the longest that Modal lets a sandbox live", spec.Lifetime, lifetimeMin, lifetimeMax)
 	refuse(spec.IdleTimeout < 0 || spec.IdleTimeout > 0 && spec.IdleTimeout < time.Second, "idle_timeout",
 		"%s is not a second or more", spec.IdleTimeout)
+	refuse(spec.IdleTimeout > 0 && spec.IdleTimeout > spec.Lifetime, "idle_timeout",
+		"%s is longer than the lifetime of %s, so that it would never end the sandbox", spec.IdleTimeout, spec.Lifetime)
 	refuse(spec.IdleTimeout > 0 && spec.Owner != "", "idle_timeout",
 		"an owned sandbox waits for its next task, and Modal would end it for being idle; leave owner or idle_timeout out")
 	// The client counts in 32 bits, and in thousandths of a core.

@@ -229,6 +229,7 @@ func TestWhatModalWouldRefuseLaterIsRefusedWhenPlanning(t *testing.T) {
 		"more than a day":        {sandbox.Spec{Lifetime: 24*time.Hour + 1}, "lifetime", "outside 1s to 24h0m0s"},
 		"an idle timeout of ms":  {sandbox.Spec{IdleTimeout: time.Millisecond}, "idle_timeout", "not a second or more"},
 		"a negative idle":        {sandbox.Spec{IdleTimeout: -time.Second}, "idle_timeout", "not a second or more"},
+		"idle after its end":     {sandbox.Spec{IdleTimeout: time.Hour + 1}, "idle_timeout", "longer than the lifetime"},
 		"idle with an owner":     {sandbox.Spec{IdleTimeout: time.Minute, Owner: "dag/run"}, "idle_timeout", "owned"},
 		"negative cpu":           {sandbox.Spec{CPU: -1}, "cpu", "number of cores"},
 		"cpu that is no number":  {sandbox.Spec{CPU: math.NaN()}, "cpu", "number of cores"},
