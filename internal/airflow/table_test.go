@@ -45,6 +45,17 @@ func except(reasons map[string]string) exceptions {
 	return exceptions{reasons, map[string]bool{}}
 }
 
+// exceptRows takes the rows of each reason.
+func exceptRows(reasons map[string][]string) exceptions {
+	byRow := map[string]string{}
+	for reason, rows := range reasons {
+		for _, row := range rows {
+			byRow[row] = reason
+		}
+	}
+	return except(byRow)
+}
+
 // covers reports whether row is an exception.
 func (e exceptions) covers(row string) bool {
 	_, ok := e.reasons[row]

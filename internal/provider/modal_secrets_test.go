@@ -33,7 +33,10 @@ provider "sandbox" {
 }
 `
 	const inside = "hush-inside-the-sandbox"
-	ws := w.workspace(w.instance(`owner = "terraform:a"`, `env_wo = { TOKEN = var.env }`, `env_wo_version = 1`))
+	ws := w.workspace(w.instance(`owner = "terraform:a"`, `env_wo_version = 1`, `env_wo = {
+    TOKEN              = var.env
+    AIRFLOW_CONN_MODAL = provider::sandbox::airflow_connection("modal:", { token_id = var.token_id, token_secret = var.token_secret }).uri
+  }`))
 	log := filepath.Join(ws.path, "log")
 	ws.env = append(ws.env, "TF_LOG=TRACE", "TF_LOG_PATH="+log,
 		"TF_VAR_token_id="+account["token_id"], "TF_VAR_token_secret="+account["token_secret"], "TF_VAR_env="+inside)
@@ -47,7 +50,8 @@ provider "sandbox" {
 		t.Errorf("a wrong secret: exit %d", code)
 	}
 	said += failed
-	if got := w.shell(w.only(), "echo $TOKEN"); got != inside+"\n" {
+	connection := "modal://" + account["token_id"] + ":" + account["token_secret"] + "@/?environment=main"
+	if got := w.shell(w.only(), "echo $TOKEN $AIRFLOW_CONN_MODAL"); got != inside+" "+connection+"\n" {
 		t.Errorf("inside is %q", got)
 	}
 	for _, name := range []string{"terraform.tfstate", "plan", "log"} {

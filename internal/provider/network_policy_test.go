@@ -172,8 +172,10 @@ func TestFunctionsAreCalledFromConfigurations(t *testing.T) {
 variable "run" { default = "manual__2026-10-05T00:00:00+00:00" }
 output "owner" { value = provider::sandbox::dag_run_owner("etl", var.run) }
 output "tag"   { value = provider::sandbox::network_policy_tag({ allow_egress_to = ["a.example.org"] }) }
-output "deny"  { value = provider::sandbox::network_policy_tag({}) }`,
+output "deny"  { value = provider::sandbox::network_policy_tag({}) }
+output "conn"  { value = provider::sandbox::airflow_connection("modal:", { token_id = "ak-1", token_secret = "as-1" }).uri }`,
 			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownOutputValue("conn", knownvalue.StringExact("modal://ak-1:as-1@/?environment=main")),
 				statecheck.ExpectKnownOutputValue("owner", knownvalue.StringExact("etl/manual__2026-10-05T00:00:00+00:00")),
 				statecheck.ExpectKnownOutputValue("tag", knownvalue.StringExact(`{"allow_egress_to":["a.example.org"],"allow_egress_to_cidrs":[],"block_network":true}`)),
 				statecheck.ExpectKnownOutputValue("deny", knownvalue.StringExact(`{"allow_egress_to":[],"allow_egress_to_cidrs":[],"block_network":true}`)),
@@ -185,6 +187,19 @@ variable "run" {}
 output "owner" { value = provider::sandbox::dag_run_owner("etl", var.run) }`,
 			ConfigVariables: config.Variables{"run": config.StringVariable("my run")},
 			ExpectError:     regexp.MustCompile(`cannot\s+be\s+a\s+run\s+id`),
+		},
+		resource.TestStep{
+			Config:      `output "conn" { value = provider::sandbox::airflow_connection("modal:", { token_id = "ak-1", token_secret = null }).json }`,
+			ExpectError: regexp.MustCompile(`token_secret\s+is\s+empty`),
+		},
+		resource.TestStep{
+			Config: `
+variable "secret" {
+  default   = "as-1"
+  sensitive = true
+}
+output "conn" { value = provider::sandbox::airflow_connection("modal:", { token_id = "ak-1", token_secret = var.secret }).json }`,
+			ExpectError: regexp.MustCompile(`(?s)Output\s+refers\s+to\s+sensitive\s+values`),
 		},
 		resource.TestStep{
 			Config:      `output "tag" { value = provider::sandbox::network_policy_tag({ allow_egress_to = ["a.example.org", "10.0.0.1"] }) }`,

@@ -93,5 +93,6 @@ func (p *sandboxProvider) Functions(context.Context) []func() function.Function 
 	return []func() function.Function{
 		resources.NewDagRunOwnerFunction,
 		resources.NewNetworkPolicyTagFunction,
+		resources.NewAirflowConnectionFunction,
 	}
 }
