@@ -4,12 +4,12 @@
 package main
 
 import (
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"google.golang.org/grpc/codes"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
@@ -20,24 +20,26 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true})
 }
 
-func TestFaultsAreReadFromTheCommandLine(t *testing.T) {
-	for text, want := range map[string]fault{
-		"SandboxCreateV2=UNAVAILABLE,after":             {"SandboxCreateV2", modal.Fault{Code: codes.Unavailable, After: true}},
-		"AppList=RESOURCE_EXHAUSTED,retry-after=2s":     {"AppList", modal.Fault{Code: codes.ResourceExhausted, RetryAfter: 2 * time.Second}},
-		"SandboxWaitV2=OK,delay=1m,skip=3,times=-1":     {"SandboxWaitV2", modal.Fault{Delay: time.Minute, Skip: 3, Times: -1}},
-		"SandboxTagsSetV2=PERMISSION_DENIED,times=1000": {"SandboxTagsSetV2", modal.Fault{Code: codes.PermissionDenied, Times: 1000}},
-	} {
-		var read faults
-		if err := read.Set(text); err != nil || read[0] != want {
-			t.Errorf("%s: %+v, %v", text, read, err)
+// TestEverySwitchOfTheEmulatorIsAFlag holds the flags to the options of the
+// package: a switch of production's unknowns that only Go can turn is none for users.
+func TestEverySwitchOfTheEmulatorIsAFlag(t *testing.T) {
+	named := map[string]string{
+		"Token": "token-id", "Environments": "environment", "FailBuilds": "fail-build",
+		"Clock": "", "Log": "", "Watch": "log-calls",
+	}
+	flags := modalCommand().Flags()
+	for option := range reflect.TypeFor[modal.Options]().Fields() {
+		name, ok := named[option.Name]
+		if !ok {
+			name = kebab(option.Name)
+		}
+		if name != "" && flags.Lookup(name) == nil {
+			t.Errorf("Options.%s has no flag --%s", option.Name, name)
 		}
 	}
-	for text, says := range map[string]string{
-		"": "METHOD=CODE", "AppList": "METHOD=CODE", "=OK": "METHOD=CODE", "AppList=": "METHOD=CODE",
-		"AppList=BAD": "no gRPC code", "AppList=OK,later": `no option "later"`, "AppList=OK,delay=1": "missing unit", "AppList=OK,skip=x": "invalid syntax",
-	} {
-		if err := new(faults).Set(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want %q", text, err, says)
-		}
-	}
+}
+
+// kebab writes PollLag as poll-lag, and KeepTaskID as keep-task-id.
+func kebab(name string) string {
+	return strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "$1-$2"))
 }

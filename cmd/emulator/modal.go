@@ -27,21 +27,36 @@ variable; everything else goes to standard error:
 
 An image is a name and is not built: a sandbox sees this machine's programs, and
 keeps files in its working directory only. A build fails when a command is
-"RUN false", "RUN exit N" or holds the text of a --fail-build.
+"RUN false", "RUN exit N" or holds the text of a --fail-build. A policy that
+allows some hosts or addresses cuts the network altogether: here it cannot be
+opened in part.
 
 Where production is known from measurements, the defaults are those; where it is
 not known what it does, there is a flag.
 
-A FAULT is METHOD=CODE[,after][,skip=N][,times=N][,delay=D][,retry-after=D]:
+A FAULT is METHOD=CODE[,OPTION...]: a call, named as --log-calls names it, and
+the gRPC code of its answer. Faults of one call happen one after another. The
+OPTIONs:
+
+    after            the call takes effect, and only its reply is lost
+    stall            OK, but no answer ever comes
+    delay=D          the answer comes so late
+    retry-after=D    an error that asks the client to come again so late
+    keep=N           OK, but a page of a list ends early, after N sandboxes
+    skip=N           N calls pass first
+    times=N          so many calls are hit instead of one; -1: all
+    message=TEXT     what the error says; takes the rest, commas included
 
     SandboxCreateV2=UNAVAILABLE,after                  made, but the reply is lost
     SandboxTagsSetV2=PERMISSION_DENIED,times=-1        tags are never written
     SandboxListV2=RESOURCE_EXHAUSTED,retry-after=2s    come again in two seconds
-    AppGetOrCreate=OK,skip=1,delay=1m                  the second takes a minute`
+    SandboxListV2=OK,skip=1,keep=0                     the second page is the last
+    SandboxTerminateV2=OK,after,stall                  ended, but never answered`
 
 func modalCommand() *cobra.Command {
 	var opts modal.Options
 	var wrong faults
+	var logCalls bool
 	cmd := &cobra.Command{
 		Use:   "modal",
 		Short: "Serve Modal's protocol",
@@ -49,6 +64,9 @@ func modalCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			if logCalls {
+				opts.Watch = func(call modal.Call) { tell(opts.Log, call) }
+			}
 			return serveModal(cmd.Context(), opts, wrong, cmd.OutOrStdout())
 		},
 	}
@@ -62,6 +80,7 @@ func modalCommand() *cobra.Command {
 
 	flags.DurationVar(&opts.Latency, "latency", 0, "added to every call of the control plane")
 	flags.IntVar(&opts.PageSize, "page-size", 100, "sandboxes on a page of a list")
+	flags.DurationVar(&opts.TimestampGranularity, "timestamp-granularity", 0, "round times of creation down, so that sandboxes share one")
 	flags.DurationVar(&opts.PollLag, "poll-lag", 35*time.Second, "how long a terminated sandbox still polls as running")
 	flags.DurationVar(&opts.TimeoutLag, "timeout-lag", 10*time.Second, "how long a sandbox outlives its timeout")
 	flags.DurationVar(&opts.DeadlineReportDelay, "deadline-report-delay", 100*time.Millisecond, "how late the end of a command past its deadline is told; negative: at once")
@@ -78,7 +97,10 @@ func modalCommand() *cobra.Command {
 	flags.IntVar(&opts.MaxTagBytes, "max-tag-bytes", 0, "refuse longer tags; 0: none")
 	flags.BoolVar(&opts.NoSeededAccess, "no-seeded-access", false, "a create gives no access to the command router")
 	flags.DurationVar(&opts.AccessLifetime, "access-lifetime", time.Hour, "how long an access to the command router is good")
+	flags.StringVar(&opts.RouterScheme, "router-scheme", "", "`SCHEME` of the command router's address; else what the client at hand can use")
+
 	flags.Var(&wrong, "fail", aboutFaults)
+	flags.BoolVar(&logCalls, "log-calls", false, "tell every call and its code on standard error")
 	return cmd
 }
 
@@ -107,6 +129,13 @@ func serveModal(ctx context.Context, opts modal.Options, wrong faults, out io.Wr
 		err = closing
 	}
 	return err
+}
+
+// tell logs a call that has been handled.
+func tell(log *slog.Logger, call modal.Call) {
+	if call.After {
+		log.Info("call", "number", call.Number, "method", call.Method, "code", call.Code)
+	}
 }
 
 // withProxies keeps what the environment exempts from proxies already.

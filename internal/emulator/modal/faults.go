@@ -5,6 +5,7 @@ package modal
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +45,22 @@ type Fault struct {
 type faults struct {
 	mu     sync.Mutex
 	script map[string][]*Fault
+}
+
+// Methods are the names that Fail knows, in order: those of both services, be
+// they emulated or not.
+func Methods() []string {
+	var names []string
+	for _, service := range []grpc.ServiceDesc{pb.ModalClient_ServiceDesc, pb.TaskCommandRouter_ServiceDesc} {
+		for _, method := range service.Methods {
+			names = append(names, method.MethodName)
+		}
+		for _, stream := range service.Streams {
+			names = append(names, stream.StreamName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Fail makes the next calls of a method go wrong. Faults of one method happen
