@@ -59,9 +59,8 @@ func (a *app) state() pb.AppState {
 }
 
 func (c *control) AppGetOrCreate(ctx context.Context, req *pb.AppGetOrCreateRequest) (*pb.AppGetOrCreateResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err
@@ -77,9 +76,9 @@ func (c *control) AppGetOrCreate(ctx context.Context, req *pb.AppGetOrCreateRequ
 }
 
 func (c *control) AppGetInfo(ctx context.Context, req *pb.AppGetInfoRequest) (*pb.AppGetInfoResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a, err := workspaceOf(ctx).appByID(req.GetAppId())
+	w, unlock := c.lock(ctx)
+	defer unlock()
+	a, err := w.appByID(req.GetAppId())
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +86,8 @@ func (c *control) AppGetInfo(ctx context.Context, req *pb.AppGetInfoRequest) (*p
 }
 
 func (c *control) AppList(ctx context.Context, req *pb.AppListRequest) (*pb.AppListResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err
@@ -108,9 +106,8 @@ func (c *control) AppList(ctx context.Context, req *pb.AppListRequest) (*pb.AppL
 
 // AppStop ends every sandbox of the app.
 func (c *control) AppStop(ctx context.Context, req *pb.AppStopRequest) (*emptypb.Empty, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	a, err := w.appByID(req.GetAppId())
 	if err != nil {
 		return nil, err

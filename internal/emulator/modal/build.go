@@ -68,9 +68,9 @@ func (s *Server) failsBuild(command string) bool {
 
 // ImageJoinStreaming follows a build until its end or the caller's timeout.
 func (c *control) ImageJoinStreaming(req *pb.ImageJoinStreamingRequest, stream grpc.ServerStreamingServer[pb.ImageJoinStreamingResponse]) error {
-	c.mu.Lock()
-	found, err := workspaceOf(stream.Context()).image(req.GetImageId())
-	c.mu.Unlock()
+	w, unlock := c.lock(stream.Context())
+	found, err := w.image(req.GetImageId())
+	unlock()
 	if err != nil {
 		return err
 	}

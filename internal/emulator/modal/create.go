@@ -24,15 +24,14 @@ var nameRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // SandboxCreateV2 answers when the sandbox is scheduled, with all that a client
 // needs for its first command.
 func (c *control) SandboxCreateV2(ctx context.Context, req *pb.SandboxCreateV2Request) (*pb.SandboxCreateV2Response, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	// Python before 1.6 sends the variables as EphemeralSecrets.
 	env, err := w.variables(req.GetDefinition().GetSecretIds(), req.GetSecretSources(), req.GetEphemeralSecrets().GetContents())
 	if err != nil {
 		return nil, err
 	}
-	box, err := c.create(ctx, V2, req.GetAppId(), req.GetDefinition(), req.GetTags(), env)
+	box, err := c.create(w, V2, req.GetAppId(), req.GetDefinition(), req.GetTags(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +52,13 @@ func (c *control) SandboxCreateV2(ctx context.Context, req *pb.SandboxCreateV2Re
 // SandboxCreate answers before the sandbox is scheduled; the client asks for
 // its task then.
 func (c *control) SandboxCreate(ctx context.Context, req *pb.SandboxCreateRequest) (*pb.SandboxCreateResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	env, err := workspaceOf(ctx).variables(req.GetDefinition().GetSecretIds(), nil, nil)
+	w, unlock := c.lock(ctx)
+	defer unlock()
+	env, err := w.variables(req.GetDefinition().GetSecretIds(), nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	box, err := c.create(ctx, V1, req.GetAppId(), req.GetDefinition(), req.GetTags(), env)
+	box, err := c.create(w, V1, req.GetAppId(), req.GetDefinition(), req.GetTags(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +67,10 @@ func (c *control) SandboxCreate(ctx context.Context, req *pb.SandboxCreateReques
 	}.Build(), nil
 }
 
-func (c *control) create(ctx context.Context, generation Generations, appID string, definition *pb.Sandbox, tags []*pb.SandboxTag, env map[string]string) (*sandbox, error) {
+func (c *control) create(w *workspace, generation Generations, appID string, definition *pb.Sandbox, tags []*pb.SandboxTag, env map[string]string) (*sandbox, error) {
 	if c.stopped.Err() != nil {
 		return nil, errStopping
 	}
-	w := workspaceOf(ctx)
 	a, err := w.appByID(appID)
 	if err != nil {
 		return nil, err

@@ -70,6 +70,13 @@ func workspaceOf(ctx context.Context) *workspace {
 	return w
 }
 
+// lock is how a handler of the control plane begins: whose call it is, and until
+// unlock nothing changes but by this call.
+func (s *Server) lock(ctx context.Context) (w *workspace, unlock func()) {
+	s.mu.Lock()
+	return workspaceOf(ctx), s.mu.Unlock
+}
+
 // admit checks the credential of a call. Every call of the control plane
 // carries the token itself, since Python never calls AuthTokenGet for sandboxes
 // of the first generation; those of the second carry what AuthTokenGet gave too.

@@ -40,6 +40,14 @@ func (s *Server) task(id string) (*sandbox, error) {
 	return box, nil
 }
 
+func (s *Server) runningTask(id string) (*sandbox, error) {
+	box, err := s.task(id)
+	if err == nil && box.ended != nil {
+		return nil, status.Errorf(codes.NotFound, "Task '%s' has ended", id)
+	}
+	return box, err
+}
+
 // command finds one that was started, also after the sandbox's end.
 func (s *Server) command(taskID, execID string) (*command, error) {
 	s.mu.Lock()
@@ -59,12 +67,9 @@ func (s *Server) command(taskID, execID string) (*command, error) {
 func (r *router) TaskExecStart(_ context.Context, req *pb.TaskExecStartRequest) (*pb.TaskExecStartResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	box, err := r.task(req.GetTaskId())
+	box, err := r.runningTask(req.GetTaskId())
 	if err != nil {
 		return nil, err
-	}
-	if box.ended != nil {
-		return nil, status.Errorf(codes.NotFound, "Task '%s' has ended", req.GetTaskId())
 	}
 	if box.commands[req.GetExecId()] != nil {
 		return &pb.TaskExecStartResponse{}, nil

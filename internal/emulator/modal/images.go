@@ -76,9 +76,8 @@ func (s *Server) Builds() int {
 // build has ended well; a client that gets none joins the build and hears its
 // log.
 func (c *control) ImageGetOrCreate(ctx context.Context, req *pb.ImageGetOrCreateRequest) (*pb.ImageGetOrCreateResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	if _, err := w.appByID(req.GetAppId()); err != nil {
 		return nil, err
 	}
@@ -127,9 +126,9 @@ func imageID(w *workspace, req *pb.ImageGetOrCreateRequest) (string, error) {
 }
 
 func (c *control) ImageFromId(ctx context.Context, req *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found, err := workspaceOf(ctx).image(req.GetImageId())
+	w, unlock := c.lock(ctx)
+	defer unlock()
+	found, err := w.image(req.GetImageId())
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +136,8 @@ func (c *control) ImageFromId(ctx context.Context, req *pb.ImageFromIdRequest) (
 }
 
 func (c *control) ImageDelete(ctx context.Context, req *pb.ImageDeleteRequest) (*emptypb.Empty, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	if _, err := w.image(req.GetImageId()); err != nil {
 		return nil, err
 	}

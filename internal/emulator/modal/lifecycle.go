@@ -26,18 +26,17 @@ func (c *control) SandboxWaitV2(ctx context.Context, req *pb.SandboxWaitRequest)
 // over. While the sandbox runs the reply has no result, not even an empty one,
 // which the clients would take for an end with exit code 0.
 func (s *Server) wait(ctx context.Context, req *pb.SandboxWaitRequest) (*pb.SandboxWaitResponse, error) {
-	w := workspaceOf(ctx)
 	timeout := time.NewTimer(time.Duration(float64(req.GetTimeout()) * float64(time.Second)))
 	defer timeout.Stop()
 	for {
-		s.mu.Lock()
+		w, unlock := s.lock(ctx)
 		box, err := s.sandbox(w, req.GetSandboxId())
 		if err != nil {
-			s.mu.Unlock()
+			unlock()
 			return nil, err
 		}
 		result, changed, next := s.visibleResult(box), s.changed, s.nextChange(box)
-		s.mu.Unlock()
+		unlock()
 		reply := pb.SandboxWaitResponse_builder{
 			Result: result, Metadata: pb.SandboxHandleMetadata_builder{AppId: box.app.id, Result: result}.Build(),
 		}.Build()
@@ -79,9 +78,9 @@ func (c *control) SandboxTerminateV2(ctx context.Context, req *pb.SandboxTermina
 // terminate returns at once; commands end now, pollers hear of it after
 // Options.PollLag. To terminate twice is no error.
 func (s *Server) terminate(ctx context.Context, req *pb.SandboxTerminateRequest) (*pb.SandboxTerminateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	box, err := s.sandbox(workspaceOf(ctx), req.GetSandboxId())
+	w, unlock := s.lock(ctx)
+	defer unlock()
+	box, err := s.sandbox(w, req.GetSandboxId())
 	if err != nil {
 		if s.opts.TerminateUnknownOK {
 			return &pb.SandboxTerminateResponse{}, nil
@@ -107,9 +106,8 @@ func (c *control) SandboxGetFromNameV2(ctx context.Context, req *pb.SandboxGetFr
 // getFromName finds the running holder of a name among one generation; the
 // clients ask for the second first, and then for the first.
 func (s *Server) getFromName(ctx context.Context, req *pb.SandboxGetFromNameRequest, generation Generations) (*pb.SandboxGetFromNameResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := s.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err
@@ -129,9 +127,8 @@ func (s *Server) getFromName(ctx context.Context, req *pb.SandboxGetFromNameRequ
 
 // SandboxSetName names a sandbox once.
 func (c *control) SandboxSetName(ctx context.Context, req *pb.SandboxSetNameRequest) (*pb.SandboxSetNameResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	box, err := c.sandbox(w, req.GetSandboxId())
 	switch {
 	case err != nil:

@@ -25,9 +25,8 @@ func (c *control) SandboxListV2(ctx context.Context, req *pb.SandboxListRequest)
 // the request's timestamp; the end is an empty page. What shares a timestamp
 // with the last item of a page is lost to a client that pages by it.
 func (s *Server) list(ctx context.Context, req *pb.SandboxListRequest, generations Generations) (*pb.SandboxListResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := s.lock(ctx)
+	defer unlock()
 	wanted, err := s.wanted(w, req, generations)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 )
 
 // TaskSetNetworkAccess replaces the network policy. Go's client can set
-// allowlists, Python's opens the network too; none can block it. It holds for the commands that are started from now on.
+// allowlists, Python's opens the network too; none can block it. It
+// holds for the commands that are started from now on.
 func (r *router) TaskSetNetworkAccess(_ context.Context, req *pb.TaskSetNetworkAccessRequest) (*pb.TaskSetNetworkAccessResponse, error) {
 	switch req.GetNetworkAccess().GetNetworkAccessType() {
 	case pb.NetworkAccess_ALLOWLIST, pb.NetworkAccess_OPEN:
@@ -24,12 +25,9 @@ func (r *router) TaskSetNetworkAccess(_ context.Context, req *pb.TaskSetNetworkA
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	box, err := r.task(req.GetTaskId())
+	box, err := r.runningTask(req.GetTaskId())
 	if err != nil {
 		return nil, err
-	}
-	if box.ended != nil {
-		return nil, status.Errorf(codes.NotFound, "Task '%s' has ended", req.GetTaskId())
 	}
 	box.access = req.GetNetworkAccess()
 	return &pb.TaskSetNetworkAccessResponse{}, nil

@@ -13,9 +13,8 @@ import (
 )
 
 func (c *control) ImagePublish(ctx context.Context, req *pb.ImagePublishRequest) (*pb.ImagePublishResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err
@@ -28,9 +27,8 @@ func (c *control) ImagePublish(ctx context.Context, req *pb.ImagePublishRequest)
 }
 
 func (c *control) ImageGetByTag(ctx context.Context, req *pb.ImageGetByTagRequest) (*pb.ImageGetByTagResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err

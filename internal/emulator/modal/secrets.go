@@ -39,9 +39,8 @@ func (w *workspace) secretByName(e *environment, name string) *secret {
 // given: of the first generation's sandboxes, and of image builds, also those
 // that the client made up from a map.
 func (c *control) SecretGetOrCreate(ctx context.Context, req *pb.SecretGetOrCreateRequest) (*pb.SecretGetOrCreateResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	e, err := w.environment(req.GetEnvironmentName())
 	if err != nil {
 		return nil, err

@@ -46,13 +46,13 @@ func (r *router) SandboxStdioReadV2(req *pb.SandboxStdioReadV2Request, stream gr
 
 // SandboxGetLogs is how the first generation reads the entrypoint's output.
 func (c *control) SandboxGetLogs(req *pb.SandboxGetLogsRequest, stream grpc.ServerStreamingServer[pb.TaskLogsBatch]) error {
-	c.mu.Lock()
-	box, err := c.sandbox(workspaceOf(stream.Context()), req.GetSandboxId())
+	w, unlock := c.lock(stream.Context())
+	box, err := c.sandbox(w, req.GetSandboxId())
 	var cmd *command
 	if err == nil {
 		cmd = box.commands[""]
 	}
-	c.mu.Unlock()
+	unlock()
 	if err != nil {
 		return err
 	}

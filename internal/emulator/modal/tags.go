@@ -33,9 +33,9 @@ func (c *control) SandboxTagsGetV2(ctx context.Context, req *pb.SandboxTagsGetRe
 }
 
 func (s *Server) getTags(ctx context.Context, req *pb.SandboxTagsGetRequest) (*pb.SandboxTagsGetResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	box, err := s.sandbox(workspaceOf(ctx), req.GetSandboxId())
+	w, unlock := s.lock(ctx)
+	defer unlock()
+	box, err := s.sandbox(w, req.GetSandboxId())
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func (c *control) SandboxTagsSetV2(ctx context.Context, req *pb.SandboxTagsSetRe
 
 // setTags replaces the whole set, also of a sandbox that has ended.
 func (s *Server) setTags(ctx context.Context, req *pb.SandboxTagsSetRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	box, err := s.sandbox(workspaceOf(ctx), req.GetSandboxId())
+	w, unlock := s.lock(ctx)
+	defer unlock()
+	box, err := s.sandbox(w, req.GetSandboxId())
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,9 @@ func (c *control) SandboxGetTaskIdV2(ctx context.Context, req *pb.SandboxGetTask
 // the result alone, which clients take for "shutting down", or the task to which
 // there is no access any more, which they take for "gone".
 func (s *Server) getTaskID(ctx context.Context, req *pb.SandboxGetTaskIdRequest) (*pb.SandboxGetTaskIdResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	box, err := s.sandbox(workspaceOf(ctx), req.GetSandboxId())
+	w, unlock := s.lock(ctx)
+	defer unlock()
+	box, err := s.sandbox(w, req.GetSandboxId())
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +38,8 @@ func (s *Server) getTaskID(ctx context.Context, req *pb.SandboxGetTaskIdRequest)
 }
 
 func (c *control) SandboxGetCommandRouterAccess(ctx context.Context, req *pb.SandboxGetCommandRouterAccessRequest) (*pb.SandboxGetCommandRouterAccessResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	if req.HasTaskId() {
 		if err := c.reachable(w, c.tasks[req.GetTaskId()]); err != nil {
 			return nil, err
@@ -56,9 +55,9 @@ func (c *control) SandboxGetCommandRouterAccess(ctx context.Context, req *pb.San
 }
 
 func (c *control) TaskGetCommandRouterAccess(ctx context.Context, req *pb.TaskGetCommandRouterAccessRequest) (*pb.TaskGetCommandRouterAccessResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.reachable(workspaceOf(ctx), c.tasks[req.GetTaskId()]); err != nil {
+	w, unlock := c.lock(ctx)
+	defer unlock()
+	if err := c.reachable(w, c.tasks[req.GetTaskId()]); err != nil {
 		return nil, err
 	}
 	jwt, url, err := c.access(ctx)

@@ -70,9 +70,8 @@ func (w *workspace) environment(name string) (*environment, error) {
 }
 
 func (c *control) EnvironmentGetOrCreate(ctx context.Context, req *pb.EnvironmentGetOrCreateRequest) (*pb.EnvironmentGetOrCreateResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := workspaceOf(ctx)
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	found, err := w.environment(req.GetDeploymentName())
 	switch req.GetObjectCreationType() {
 	case pb.ObjectCreationType_OBJECT_CREATION_TYPE_CREATE_IF_MISSING:
@@ -98,10 +97,10 @@ func (c *control) EnvironmentGetOrCreate(ctx context.Context, req *pb.Environmen
 }
 
 func (c *control) EnvironmentList(ctx context.Context, _ *emptypb.Empty) (*pb.EnvironmentListResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	w, unlock := c.lock(ctx)
+	defer unlock()
 	var items []*pb.EnvironmentListItem
-	for i, e := range workspaceOf(ctx).environments {
+	for i, e := range w.environments {
 		items = append(items, pb.EnvironmentListItem_builder{
 			Name: e.name, EnvironmentId: e.id, CreatedAt: seconds(e.created), Default: i == 0,
 		}.Build())
