@@ -37,10 +37,11 @@ type imageModel struct {
 func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An image for sandboxes, named by its content: the same content twice is one image, built once. What " +
-			"the connection cannot build is refused when planning; on `local:` the whole of `from` is read for that. A change is " +
-			"built in place, and sandboxes follow to the new `reference`. Terraform destroys them before the image is built: with " +
-			"`lifecycle { create_before_destroy = true }` in the `sandbox_instance` it is the other way round, and a build that " +
-			"fails after all costs no sandbox. An image that is gone is planned anew.",
+			"the connection can know that it cannot build is refused when planning: on `local:` the whole of `from` is read for that, on " +
+			"`modal:` only how things are written, so that a base image that is not there, or a command that fails, shows when the image is " +
+			"built, with the end of the build's log. A change is built in place, and sandboxes follow to the new `reference`. Terraform " +
+			"destroys them before the image is built: with `lifecycle { create_before_destroy = true }` in the `sandbox_instance` it is " +
+			"the other way round, and a build that fails after all costs no sandbox. An image that is gone is planned anew.",
 		Attributes: map[string]schema.Attribute{
 			"connection_uri": schema.StringAttribute{
 				MarkdownDescription: "Where the image is made, such as `local:`, or the `uri` of a `sandbox_connection`. " +
