@@ -22,9 +22,10 @@ type Snapshot struct {
 	turn    chan struct{} // held by the one reader that lists
 
 	mu     sync.Mutex
-	listed map[string]sandbox.Sandbox // by handle; nil until a listing is complete
-	stale  map[string]bool            // handles written since
-	broken error                      // what no further read would get past
+	listed map[string]sandbox.Sandbox   // by handle; nil until a listing is complete
+	next   map[string][]sandbox.Sandbox // by the handle that they replace
+	stale  map[string]bool              // handles written since
+	broken error                        // what no further read would get past
 }
 
 // NewSnapshot returns a snapshot of b that has seen nothing yet.
@@ -74,6 +75,14 @@ func (s *Snapshot) All(ctx context.Context) ([]sandbox.Sandbox, error) {
 	}
 	slices.SortFunc(all, func(a, b sandbox.Sandbox) int { return strings.Compare(a.Handle, b.Handle) })
 	return all, nil
+}
+
+// Replacing returns what the listing, if there was one, shows of the sandboxes
+// that were made to take the place of handle.
+func (s *Snapshot) Replacing(handle string) []sandbox.Sandbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next[handle]
 }
 
 // parts returns what the listing still tells, and what must be read by id.
@@ -126,16 +135,19 @@ func (s *Snapshot) list(ctx context.Context) error {
 	if !s.needsListing(sandbox.Ref{}) {
 		return nil
 	}
-	listed := make(map[string]sandbox.Sandbox)
+	listed, next := make(map[string]sandbox.Sandbox), make(map[string][]sandbox.Sandbox)
 	for found, err := range s.backend.List(ctx) {
 		if err != nil {
 			return s.remember(ctx, fmt.Errorf("list the sandboxes of %s: %w", s.backend.Scope(), err))
 		}
 		listed[found.Handle] = found
+		if replaced := found.Tags[sandbox.TagReplaces]; replaced != "" {
+			next[replaced] = append(next[replaced], found)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed = listed
+	s.listed, s.next = listed, next
 	return nil
 }
 

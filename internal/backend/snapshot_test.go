@@ -62,6 +62,29 @@ func TestAThousandReadsAreOneListing(t *testing.T) {
 	wantCalls(t, b, 1, 0)
 }
 
+func TestTheListingTellsWhatReplacesASandbox(t *testing.T) {
+	b := fleet(2)
+	next := running("next", time.Time{})
+	next.Tags = sandbox.Tags{sandbox.TagReplaces: handle(0).Handle}
+	b.list = func(context.Context) ([]sandbox.Sandbox, error) {
+		return []sandbox.Sandbox{next, running(handle(0).Handle, time.Time{}), running(handle(1).Handle, time.Time{})}, nil
+	}
+	snapshot := backend.NewSnapshot(b)
+	if got := snapshot.Replacing(handle(0).Handle); len(got) > 0 {
+		t.Errorf("before a listing it tells of %v", got)
+	}
+	if _, err := snapshot.Get(t.Context(), handle(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := snapshot.Replacing(handle(0).Handle); len(got) != 1 || got[0].Handle != "next" {
+		t.Errorf("it tells of %v", got)
+	}
+	if got := snapshot.Replacing(handle(1).Handle); len(got) > 0 {
+		t.Errorf("of what nothing replaces it tells %v", got)
+	}
+	wantCalls(t, b, 1, 0)
+}
+
 func TestWhatTheListingDoesNotShowIsReadByID(t *testing.T) {
 	partly := running("partly", time.Time{})
 	partly.Tags, partly.TagsKnown = nil, false

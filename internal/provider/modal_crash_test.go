@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -50,9 +51,9 @@ func (ws *workspace) killedAtEveryCall(command string, ready func(), again func(
 	}
 }
 
-// strays are all but the sandbox of the state. Each must be one that the janitor
-// condemns in its time; then it is cleared away.
-func (ws *workspace) strays(call, handle string) (count int) {
+// strays are all but the sandbox of the state. Each must be judged as the
+// janitor should; then it is cleared away.
+func (ws *workspace) strays(call, handle string, judged func(call string, s sandbox.Sandbox)) (count int) {
 	ws.t.Helper()
 	for _, s := range ws.sandboxes() {
 		if s.Handle == handle {
@@ -62,73 +63,122 @@ func (ws *workspace) strays(call, handle string) (count int) {
 			continue
 		}
 		count++
-		ws.condemned(call, s)
+		judged(call, s)
 		ws.destroy(s.Ref)
 	}
 	return count
 }
 
-// condemned verifies that the janitor condemns s in its time.
+// condemned verifies that the janitor takes s once it is past its end.
 func (ws *workspace) condemned(call string, s sandbox.Sandbox) {
 	ws.t.Helper()
-	now := s.ServerEnds.Add(2 * time.Hour)
-	facts := verdict.Facts{Now: now, LastLook: now.Add(-10 * time.Minute), Complete: true, ServerEnds: true}
-	if v := verdict.Judge(verdict.Subject{Sandbox: &s}, &facts, verdict.Policy{}); v.Outcome != verdict.Condemned {
+	if v := judge(s, s.ServerEnds.Add(2*time.Hour)); v.Outcome != verdict.Condemned {
 		ws.t.Errorf("killed at %s: the janitor judges %s, with the tags %v, %+v", call, s.Handle, s.Tags, v)
 	}
 }
 
-const handleOutput = "\noutput \"handle\" { value = sandbox_instance.it.handle }\n"
-
-func TestProviderKilledAtEveryCallOfACreateOnModalLeavesWhatTheJanitorFinds(t *testing.T) {
-	w := newModalWorld(t)
-	ws := w.workspace(w.instance(`owner = "terraform:a"`))
-	left := 0
-	ws.killedAtEveryCall("apply", func() {}, func(call string) {
-		ws.apply()
-		ws.quiet()
-		ws.must("destroy", "-auto-approve")
-		left += ws.strays(call, "")
-	})
-	if left == 0 {
-		t.Error("no kill left anything, so none came between the call and its answer")
+// suspected verifies that the janitor need not wait for the end of s.
+func (ws *workspace) suspected(call string, s sandbox.Sandbox) {
+	ws.t.Helper()
+	if v := judge(s, clock.System().Now()); v.Outcome != verdict.Suspected || v.Reason != "retired" {
+		ws.t.Errorf("killed at %s: the janitor judges %s, with the tags %v, %+v", call, s.Handle, s.Tags, v)
 	}
 }
 
-func TestProviderKilledAtEveryCallOfARotationLeavesWhatTheJanitorFinds(t *testing.T) {
-	w := newModalWorld(t)
-	ws := w.workspace(w.instance(`owner = "terraform:a"`, `renew_before = "20m"`) + handleOutput)
-	ws.apply()
-	ws.killedAtEveryCall("apply", func() {
-		ws.strays("nothing", ws.must("output", "-raw", "handle"))
-		w.ending(10 * time.Minute)()
-	}, func(call string) {
-		ws.apply()
-		ws.quiet()
-		if ws.strays(call, ws.must("output", "-raw", "handle")) == 0 {
-			t.Errorf("killed at %s: nothing was rotated", call)
+func judge(s sandbox.Sandbox, now time.Time) verdict.Verdict {
+	facts := verdict.Facts{Now: now, LastLook: now.Add(-10 * time.Minute), Complete: true, ServerEnds: true}
+	return verdict.Judge(verdict.Subject{Sandbox: &s}, &facts, verdict.Policy{})
+}
+
+// inBothGenerations runs a test with a V2 and with a V1 sandbox, whose calls
+// differ; only the first generation has GPUs.
+func inBothGenerations(t *testing.T, test func(w *world, generation string)) {
+	t.Parallel()
+	for name, attribute := range map[string]string{"V1": `gpu = "T4"`, "V2": ""} {
+		t.Run(name, func(t *testing.T) { test(newModalWorld(t), attribute) })
+	}
+}
+
+func TestProviderKilledAtEveryCallOfACreateOnModalLeavesWhatTheJanitorFinds(t *testing.T) {
+	inBothGenerations(t, func(w *world, generation string) {
+		ws := w.workspace(w.instance(`owner = "terraform:a"`, generation))
+		left := 0
+		ws.killedAtEveryCall("apply", func() {}, func(call string) {
+			ws.apply()
+			ws.quiet()
+			ws.must("destroy", "-auto-approve")
+			left += ws.strays(call, "", ws.condemned)
+		})
+		if left == 0 {
+			w.t.Error("no kill left anything, so none came between the call and its answer")
 		}
-		w.standing()
 	})
+}
+
+func TestProviderKilledAtEveryCallOfARotationLeavesWhatTheJanitorFindsSoon(t *testing.T) {
+	inBothGenerations(t, func(w *world, generation string) {
+		ws := w.workspace(w.renewed(generation))
+		ws.apply()
+		ws.killedAtEveryCall("apply", func() {
+			ws.strays("nothing", ws.handle(), ws.suspected)
+			w.ending(10 * time.Minute)()
+		}, func(call string) {
+			ws.apply()
+			ws.quiet()
+			if ws.strays(call, ws.handle(), ws.suspected) == 0 {
+				w.t.Errorf("killed at %s: nothing was rotated", call)
+			}
+			w.standing()
+		})
+	})
+}
+
+// renewed is a sandbox that lives on after the moment of its renewal.
+func (w *world) renewed(attributes ...string) string {
+	return strings.Replace(w.instance(append(attributes, `owner = "terraform:a"`, `renew_before = "20m"`)...), `"1h"`, `"3h"`, 1)
+}
+
+func TestSandboxThatAKilledRotationHasMadeIsNamedByThePlanAndRetiredByADestroy(t *testing.T) {
+	w := newModalWorld(t)
+	ws := w.workspace(w.renewed())
+	ws.apply()
+	w.ending(10 * time.Minute)()
+	if out, code := ws.terraform([]string{killAtVariable + "=SandboxCreateV2+"}, "apply", "-auto-approve"); code == 0 {
+		t.Fatalf("Terraform was content:\n%s", out)
+	}
+	var stray string
+	for _, s := range ws.sandboxes() {
+		if s.Handle != ws.handle() {
+			stray = s.Handle
+		}
+	}
+	if said := ws.must("plan"); stray == "" || !words("Sandbox "+stray+" was made to take the place of "+ws.handle()).MatchString(said) {
+		t.Errorf("the plan does not name %q:\n%s", stray, said)
+	}
+	ws.must("destroy", "-auto-approve")
+	if left := w.only(); left.Handle != stray || !retired(left) {
+		t.Errorf("%s is left, with the tags %v", left.Handle, left.Tags)
+	}
 }
 
 func TestProviderKilledAtEveryCallOfADestroyOnModalEndsCleanWhenRunAgain(t *testing.T) {
-	w := newModalWorld(t)
-	ws := w.workspace(w.instance(`owner = "terraform:a"`))
-	left := 0
-	ws.killedAtEveryCall("destroy", func() { ws.apply() }, func(call string) {
-		for _, s := range ws.sandboxes() { // as if nobody ran it again
-			left++
-			ws.condemned(call, s)
-		}
-		ws.must("destroy", "-auto-approve")
-		if left := ws.sandboxes(); len(left) > 0 {
-			t.Fatalf("killed at %s: %v is left", call, left)
+	inBothGenerations(t, func(w *world, generation string) {
+		ws := w.workspace(w.instance(`owner = "terraform:a"`, generation))
+		left := 0
+		ws.killedAtEveryCall("destroy", func() { ws.apply() }, func(call string) {
+			for _, s := range ws.sandboxes() { // as if nobody ran it again
+				left++
+				ws.condemned(call, s)
+			}
+			ws.must("destroy", "-auto-approve")
+			if left := ws.sandboxes(); len(left) > 0 {
+				w.t.Fatalf("killed at %s: %v is left", call, left)
+			}
+		})
+		if left == 0 {
+			w.t.Error("no kill left anything, so none came before the end of the sandbox")
 		}
 	})
-	if left == 0 {
-		t.Error("no kill left anything, so none came before the end of the sandbox")
-	}
 }
 
 func TestInterruptedCreateOnModalLeavesNothing(t *testing.T) {

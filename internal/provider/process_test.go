@@ -6,6 +6,7 @@ package provider_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ const binary = "terraform-provider-sandbox"
 
 // What a provider process is told by its environment.
 const (
-	killAtVariable = "SANDBOX_TEST_KILL_AT" // N or N+: SIGKILL before or after the effect of the Nth call of the run
+	killAtVariable = "SANDBOX_TEST_KILL_AT" // N, N+ or VERB+: SIGKILL before or after the effect of the Nth call of the run, or after that of a verb
 	hangAtVariable = "SANDBOX_TEST_HANG_AT" // VERB: that call takes effect, traces "hangs", and answers when its context ends
 	traceVariable  = "SANDBOX_TEST_TRACE"   // a file to which every call's verb is appended
 	idleVariable   = "SANDBOX_TEST_IDLE"    // set: reading an instance does nothing
@@ -66,7 +67,7 @@ func interceptProcess() func(context.Context, backend.Call, func(context.Context
 			kill()
 		}
 		err := attempt(ctx)
-		if killAt == number+"+" {
+		if killAt == number+"+" || killAt == call.Verb+"+" {
 			kill()
 		}
 		if hangAt == call.Verb {
@@ -179,6 +180,31 @@ func (ws *workspace) apply() { ws.t.Helper(); ws.must("apply", "-auto-approve") 
 
 // quiet demands that nothing is to be done: exit 0 of -detailed-exitcode.
 func (ws *workspace) quiet() { ws.t.Helper(); ws.must("plan", "-detailed-exitcode") }
+
+// handle is that of sandbox_instance.it, as the state has it.
+func (ws *workspace) handle() string {
+	ws.t.Helper()
+	data, err := os.ReadFile(filepath.Join(ws.path, "terraform.tfstate"))
+	if err != nil {
+		ws.t.Fatal(err)
+	}
+	var state struct {
+		Resources []struct {
+			Type, Name string
+			Instances  []struct{ Attributes struct{ Handle string } }
+		}
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		ws.t.Fatal(err)
+	}
+	for _, resource := range state.Resources {
+		if resource.Type+"."+resource.Name == it && len(resource.Instances) == 1 {
+			return resource.Instances[0].Attributes.Handle
+		}
+	}
+	ws.t.Fatalf("%s is not in the state:\n%s", it, data)
+	return ""
+}
 
 // traced returns the verbs called since the last time.
 func (ws *workspace) traced() []string {

@@ -6,7 +6,6 @@ package provider_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,21 +27,12 @@ func (w *world) spoil(handle string) (repair func()) {
 	return func() { write(w.t, file, good) }
 }
 
-func (ws *workspace) handle(address string) string {
-	ws.t.Helper()
-	match := regexp.MustCompile(`handle\s+= "([^"]+)"`).FindStringSubmatch(ws.must("state", "show", address))
-	if match == nil {
-		ws.t.Fatalf("%s has no handle", address)
-	}
-	return match[1]
-}
-
 func TestUnreadableRecordStopsNothingButWhatConcernsIt(t *testing.T) {
 	w := newWorld(t)
 	both := w.instance() + strings.ReplaceAll(w.instance(), `"it"`, `"other"`)
 	ws := w.workspace(both)
 	ws.apply()
-	repair := w.spoil(ws.handle(it))
+	repair := w.spoil(ws.handle())
 
 	if out := flowing(ws.must("plan", "-detailed-exitcode")); !strings.Contains(out, "cannot be read") ||
 		!strings.Contains(out, "meta.json: not a record") || !strings.Contains(out, "rm -r") {
@@ -69,7 +59,7 @@ func TestDestroyOfAnUnreadableRecordPromisesNeitherTheJanitorNorAnotherRun(t *te
 	w := newWorld(t)
 	ws := w.workspace(w.instance())
 	ws.apply()
-	handle := ws.handle(it)
+	handle := ws.handle()
 	repair := w.spoil(handle)
 	for _, args := range [][]string{{"destroy", "-auto-approve"}, {"destroy", "-auto-approve", "-refresh=false"}} {
 		out, code := ws.terraform(nil, args...)
@@ -89,7 +79,7 @@ func TestUnreadableRecordIsNotImported(t *testing.T) {
 	w := newWorld(t)
 	ws := w.workspace(w.instance())
 	ws.apply()
-	handle := ws.handle(it)
+	handle := ws.handle()
 	ws.must("state", "rm", it)
 	repair := w.spoil(handle)
 	if out, code := ws.terraform(nil, "import", it, w.uri()+"#"+handle); code != 1 || !strings.Contains(flowing(out), "then import it") {

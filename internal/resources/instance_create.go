@@ -40,7 +40,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		addError(&resp.Diagnostics, "Sandbox was not created", err)
 		return
 	}
-	ref, err := r.make(ctx, conn, &plan, config)
+	ref, err := r.make(ctx, conn, &plan, config, "")
 	if err != nil {
 		addError(&resp.Diagnostics, "Sandbox was not created on "+conn.Location(), err)
 		return
@@ -51,8 +51,9 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 }
 
 // make makes the sandbox that plan asks for, and sets what is known of it then.
-// Only config holds what is never stored.
-func (r *instanceResource) make(ctx context.Context, conn *Connection, plan *instanceModel, config instanceModel) (sandbox.Ref, error) {
+// Only config holds what is never stored. replaces is the handle of the sandbox
+// whose place it takes; empty: none.
+func (r *instanceResource) make(ctx context.Context, conn *Connection, plan *instanceModel, config instanceModel, replaces string) (sandbox.Ref, error) {
 	spec, _ := plan.spec()
 	spec.Workdir = plan.workdir(conn)
 	spec.Env = merged(spec.Env, mapStrings(config.EnvWO))
@@ -63,6 +64,7 @@ func (r *instanceResource) make(ctx context.Context, conn *Connection, plan *ins
 	}
 	stamp.write(request.Tags, nil)
 	request.Tags[airflow.TagSandbox] = request.Name
+	setOrDelete(request.Tags, sandbox.TagReplaces, replaces)
 
 	made, err := backend.Create(ctx, conn.Backend, request)
 	if err != nil {

@@ -48,6 +48,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 
+	r.retire(ctx, conn, remembered.Strays, &resp.Diagnostics)
 	claim := r.newClaim(conn, ref, state.OnHeld.ValueString())
 	switch holder, err := claim.take(bounded); {
 	case errors.Is(err, backend.ErrNotFound):

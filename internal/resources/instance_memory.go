@@ -19,6 +19,9 @@ type memory struct {
 	Incarnation string `json:"incarnation,omitempty"`
 	Imported    bool   `json:"imported,omitempty"` // what cannot be read back of it is not known
 	Due         due    `json:"due,omitempty"`
+	// Strays are successors of which the state does not know, because Terraform was
+	// killed before it could save their rotation.
+	Strays []sandbox.Ref `json:"strays,omitempty"`
 }
 
 // due is the verdict that Read, which looks at the clock, leaves to ModifyPlan,

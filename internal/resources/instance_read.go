@@ -66,6 +66,8 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	state.follow(found, conn)
 	state.Attachment = state.attachment(conn)
 	remembered.Due = r.judge(state, found, conn)
+	remembered.Strays = strays(conn.Snapshot.Replacing(found.Handle))
+	warnStrays(found.Handle, remembered.Strays, &resp.Diagnostics)
 	if holder := heldBy(found.Tags); remembered.Due == renewalDue && rotates(conn) && holder != "" {
 		resp.Diagnostics.AddWarning("Renewal waits for a task", fmt.Sprintf("Sandbox %s is due for renewal, but %s holds it. "+
 			"It is renewed by the first apply after the task has let go; otherwise it ends at %s.",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -45,26 +46,45 @@ func (u *update) waitsFor(ctx context.Context) (holder string, err error) {
 	return heldBy(found.Tags), nil
 }
 
-// rotate makes the successor of a sandbox, and only once that is in the state
-// retires the old one. Killed in between, it leaves a sandbox with all by which
-// the janitor knows it.
+// rotate makes the successor of a sandbox, and only once there is one retires the
+// old one. Terraform saves both when Update returns. Killed before that, it leaves
+// a stray, which bears the handle that it was to replace: the next Read finds it,
+// and the next rotation or destroy retires it.
 func (r *instanceResource) rotate(ctx context.Context, u update, config instanceModel, remembered memory, resp *resource.UpdateResponse) {
 	next := u.plan
-	ref, err := r.make(ctx, u.conn, &next, config)
+	ref, err := r.make(ctx, u.conn, &next, config, u.ref.Handle)
 	if err != nil {
 		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not renewed; it stands as it was", u.ref.Handle, u.conn.Location()), err)
 		return
 	}
-	remembered.Incarnation, remembered.Due, remembered.Imported = ref.Incarnation, nothingDue, false
+	r.retire(ctx, u.conn, append(remembered.Strays, u.ref), &resp.Diagnostics)
+	remembered.Incarnation, remembered.Due, remembered.Imported, remembered.Strays = ref.Incarnation, nothingDue, false, nil
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, next.identity(u.conn))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
+}
 
-	err = r.mark(ctx, u.conn.Backend, u.ref, sandbox.TagRetiredAt)
-	u.conn.Snapshot.Forget(u.ref)
-	if err != nil && !errors.Is(err, backend.ErrNotFound) {
-		resp.Diagnostics.AddWarning("Old sandbox was not marked as retired", fmt.Sprintf(
-			"Sandbox %s has taken the place of %s, which could not be marked (%v). It ends at %s, and the janitor takes it after that.",
-			ref.Handle, u.ref.Handle, err, u.state.ExpiresAt.ValueString()))
+// strays are those of the successors that still count as such.
+func strays(successors []sandbox.Sandbox) []sandbox.Ref {
+	var all []sandbox.Ref
+	for _, s := range successors {
+		if _, retired := s.Tags[sandbox.TagRetiredAt]; !retired && s.State != sandbox.Stopping && s.State != sandbox.Ended {
+			all = append(all, s.Ref)
+		}
+	}
+	return all
+}
+
+// retire leaves sandboxes that were replaced to their holders and to the janitor.
+// One that cannot be marked is no reason to fail: its own end is near.
+func (r *instanceResource) retire(ctx context.Context, conn *Connection, replaced []sandbox.Ref, diags *diag.Diagnostics) {
+	for _, ref := range replaced {
+		err := r.mark(ctx, conn.Backend, ref, sandbox.TagRetiredAt)
+		conn.Snapshot.Forget(ref)
+		if err != nil && !errors.Is(err, backend.ErrNotFound) {
+			diags.AddWarning("Old sandbox was not marked as retired", fmt.Sprintf(
+				"Sandbox %s on %s was replaced and could not be marked: %v. The janitor takes it once it is past its end.",
+				ref.Handle, conn.Location(), err))
+		}
 	}
 }

@@ -42,6 +42,15 @@ func warnReplaced(state instanceModel, found sandbox.Sandbox, diags *diag.Diagno
 	}
 }
 
+// warnStrays tells of sandboxes that nothing in Terraform leads to any more.
+func warnStrays(handle string, strays []sandbox.Ref, diags *diag.Diagnostics) {
+	for _, stray := range strays {
+		diags.AddWarning("Renewal was cut off", fmt.Sprintf(
+			"Sandbox %s was made to take the place of %s, but Terraform was killed before it could save that. "+
+				"The renewal or destroy of %s that comes next retires it, and the janitor takes it.", stray.Handle, handle, handle))
+	}
+}
+
 // warnLateEnd tells of an end that no apply of this lifetime has set. Nothing is
 // done about it: it may as well be the clock of this host that is wrong.
 func (r *instanceResource) warnLateEnd(state instanceModel, found sandbox.Sandbox, diags *diag.Diagnostics) {

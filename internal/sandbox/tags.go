@@ -28,6 +28,7 @@ const (
 	TagManagedBy  = "taskowned_managed_by"  // which of our programs made it: ManagedByTerraform
 	TagDeployment = "taskowned_deployment"  // marker of the Airflow deployment it is made for
 	TagAttempt    = "taskowned_attempt"     // random mark of the create call
+	TagReplaces   = "taskowned_replaces"    // handle of the sandbox whose place it takes: born by a renewal
 	TagRetiredAt  = "taskowned_retired_at"  // Unix seconds; replaced: leave it to its holder and its end
 	TagTeardownAt = "taskowned_teardown_at" // Unix seconds; a teardown was asked for: destroy it
 	TagProtect    = "taskowned_protect"     // empty or "false": no; a time: until then; anything else: yes
