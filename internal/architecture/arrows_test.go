@@ -18,6 +18,7 @@ var testArrows = map[string][]string{
 	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
+	"internal/interop":       {"internal/backend", "internal/connect", "internal/emulator/modal"},
 	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
 	"cmd/janitor":            {"internal/emulator/modal"},
 }

@@ -1,0 +1,91 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build linux
+
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+)
+
+// instance is one sandbox_instance of testdata/terraform.
+type instance struct {
+	Owner    string            `json:"owner,omitempty"`
+	Lifetime string            `json:"lifetime,omitempty"`
+	Workdir  string            `json:"workdir,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	OnHeld   string            `json:"on_held,omitempty"`
+	Network  *networkPolicy    `json:"network_policy,omitempty"`
+}
+
+type networkPolicy struct {
+	Block *bool    `json:"block_network,omitempty"`
+	Names []string `json:"allow_egress_to,omitempty"`
+	CIDRs []string `json:"allow_egress_to_cidrs,omitempty"`
+}
+
+// attachment is what sandbox_instance gives a Dag; without an owner it is the
+// handle alone.
+type attachment struct {
+	Handle, Owner, Workdir string
+	ExpiresAt              string `json:"expires_at"`
+}
+
+// terraform is the real program in a directory of its own, with the provider as
+// it was built.
+type terraform struct {
+	*tfexec.Terraform
+	dir  string
+	made map[string]attachment // by name
+}
+
+func newTerraform(dir string) (*terraform, error) {
+	path, err := exec.Command("../../scripts/terraform.sh").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find a Terraform: %w", err)
+	}
+	if err := os.CopyFS(dir, os.DirFS("testdata/terraform")); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "cli.tfrc")
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides { \"taskowned/sandbox\" = %q }\n}\n", programs)
+	if err := os.WriteFile(config, []byte(overrides), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Setenv("TF_CLI_CONFIG_FILE", config); err != nil {
+		return nil, err
+	}
+	program, err := tfexec.NewTerraform(dir, strings.TrimSpace(string(path)))
+	if err != nil {
+		return nil, err
+	}
+	return &terraform{Terraform: program, dir: dir}, nil
+}
+
+// apply makes exactly these instances stand.
+func (tf *terraform) apply(instances map[string]instance, options ...tfexec.ApplyOption) error {
+	variables, err := json.Marshal(map[string]any{"instances": instances})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(tf.dir, "terraform.tfvars.json"), variables, 0o600); err != nil {
+		return err
+	}
+	if err := tf.Apply(context.Background(), options...); err != nil {
+		return err
+	}
+	outputs, err := tf.Output(context.Background())
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(outputs["made"].Value, &tf.made)
+}

@@ -1,0 +1,43 @@
+# Copyright (c) taskowned contributors
+# SPDX-License-Identifier: MPL-2.0
+
+terraform {
+  required_providers {
+    sandbox = { source = "taskowned/sandbox" }
+  }
+}
+
+variable "instances" {
+  type = map(object({
+    owner    = optional(string)
+    lifetime = optional(string, "1h")
+    workdir  = optional(string)
+    tags     = optional(map(string))
+    on_held  = optional(string)
+    network_policy = optional(object({
+      block_network         = optional(bool)
+      allow_egress_to       = optional(list(string))
+      allow_egress_to_cidrs = optional(list(string))
+    }))
+  }))
+}
+
+resource "sandbox_connection" "modal" {
+  modal = { egress_enforcement = "sni" }
+}
+
+resource "sandbox_instance" "it" {
+  for_each       = var.instances
+  connection_uri = sandbox_connection.modal.uri
+  owner          = each.value.owner
+  lifetime       = each.value.lifetime
+  workdir        = each.value.workdir
+  tags           = each.value.tags
+  on_held        = each.value.on_held
+  network_policy = each.value.network_policy
+}
+
+# Without an owner there is no attachment.
+output "made" {
+  value = { for name, it in sandbox_instance.it : name => merge({ handle = it.handle }, it.attachment) }
+}
