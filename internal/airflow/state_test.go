@@ -9,6 +9,19 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 )
 
+func TestAWordOfALaterAirflowIsToldFromAKnownOne(t *testing.T) {
+	for state, want := range map[airflow.RunState]bool{"queued": true, "running": true, "success": true, "failed": true, "": false, "archived": false} {
+		if got := state.Known(); got != want {
+			t.Errorf("run %q is known: %t, want %t", state, got, want)
+		}
+	}
+	for state, want := range map[airflow.TaskState]bool{"": true, "awaiting_input": true, "removed": true, "paused": false, "Failed": false} {
+		if got := state.Known(); got != want {
+			t.Errorf("task %q is known: %t, want %t", state, got, want)
+		}
+	}
+}
+
 func TestOnlyStatesKnownToBeTerminalAreDead(t *testing.T) {
 	for state, want := range map[airflow.RunState]bool{
 		"success": true, "failed": true,

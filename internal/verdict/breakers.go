@@ -54,7 +54,7 @@ func shareBreaker(plan Plan, facts Facts, policy Policy) string {
 	if policy.accepts(plan) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d would go on proofs without a date of their own, more than the share of %g", undated, all, policy.share())
+	return fmt.Sprintf("%d of %d would go, or be let go, on proofs without a date of their own, more than the share of %g", undated, all, policy.share())
 }
 
 func (p Plan) undated() []Verdict {

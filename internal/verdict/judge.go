@@ -14,20 +14,8 @@ import (
 // Judge decides about one subject: protection first, then the rules, then the
 // age of its mark. It judges the listing and the fresh read before acting alike.
 func Judge(s Subject, facts *Facts, policy Policy) Verdict {
-	v := Verdict{Key: s.Key()}
-	if s.Sandbox != nil {
-		v.Owner = s.Sandbox.Tags[airflow.TagOwner]
-	}
-	if gone := facts.Marks[v.Key].Gone; !gone.IsZero() {
-		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(gone)+"; the listing lags"
-		return v
-	}
-	if why := policy.protection(s, facts.certain()); why != "" {
-		v.Outcome, v.Doubt = Protected, why
-		return v
-	}
-	if outcome, why := bar(s); outcome != Alive {
-		v.Outcome, v.Doubt = outcome, why
+	v, settled := settle(s, facts, policy)
+	if settled {
 		return v
 	}
 	best := v
@@ -39,41 +27,74 @@ func Judge(s Subject, facts *Facts, policy Policy) Verdict {
 	return best
 }
 
+// settle decides what no rule is heard about.
+func settle(s Subject, facts *Facts, policy Policy) (v Verdict, settled bool) {
+	v = Verdict{Key: s.Key()}
+	if s.Sandbox != nil {
+		v.Owner = s.Sandbox.Tags[airflow.TagOwner]
+	}
+	mark := facts.Marks[v.Key]
+	if !mark.Gone.IsZero() {
+		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(mark.Gone)+"; the listing lags"
+		return v, true
+	}
+	if !mark.Taken.IsZero() {
+		v.Outcome, v.Reason, v.Mode, v.Act = Suspected, staleHolder.Reason, policy.mode(staleHolder), Release
+		v.Doubt = fmt.Sprintf("a run was releasing the claim of %s at %s and did not see whether it was right: the next sweep does", mark.Claim.Holder, stamp(mark.Taken))
+		return v, true
+	}
+	if why := policy.protection(s, facts.certain()); why != "" {
+		v.Outcome, v.Doubt = Protected, why
+		return v, true
+	}
+	v.Outcome, v.Doubt = bar(s)
+	return v, v.Outcome != Alive
+}
+
 // hear returns the verdict as it would be if rule were the only one.
 func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict {
 	finding, suspended := rule.ask(s, facts)
+	v.Doubt = finding.Doubt
 	if finding.Holds == No {
 		return v
 	}
-	v.Reason, v.Mode = rule.Reason, policy.mode(rule)
-	v.Dated, v.Since, v.Evidence, v.Doubt = finding.Dated || !finding.Marked, finding.Since, finding.Evidence, finding.Doubt
+	v.Reason, v.Mode, v.Act, v.Claim = rule.Reason, policy.mode(rule), rule.Act, finding.Claim
+	v.Dated, v.Since, v.Evidence = !finding.Undated, finding.Since, finding.Evidence
 	switch {
 	case suspended:
 		v.Outcome = Suspected
+		return v
+	case finding.Holds == Unknown && rule.Needs&Airflow != 0:
+		v.Outcome = Unheard
 		return v
 	case finding.Holds == Unknown:
 		v.Outcome = Unjudged
 		return v
 	}
-	return v.age(policy.grace(rule), finding.Marked, facts)
+	return v.age(policy.grace(rule), finding.Looks, facts)
 }
 
-// weight decides between the rules: one that may act now is heard before one
-// that must wait, and of equal ones the first in precedence.
+// weight decides between the rules: one that may act, now or later, is heard
+// before one that only reports, one that may act now before one that must wait,
+// and of equal ones the first in precedence. So a reason that is only reported
+// never takes the mark that one which is enforced needs.
 func (v Verdict) weight() int {
-	switch {
-	case v.Outcome == Alive:
+	switch enforced := int(v.Mode); {
+	case v.Outcome == Alive && v.Doubt == "":
 		return 0
-	case v.Outcome == Unjudged:
+	case v.Outcome == Alive:
 		return 1
+	case v.Outcome == Unheard:
+		return 2 + enforced
+	case v.Outcome == Unjudged:
+		return 4 + enforced
 	case v.Outcome == Suspected && v.Ripe.IsZero():
-		return 2
+		return 6 + enforced
 	case v.Outcome != Condemned:
-		return 3
-	case v.Mode == Report:
-		return 4
+		return 8 + 2*enforced
+	default:
+		return 9 + 2*enforced
 	}
-	return 5
 }
 
 // bar says what keeps a subject from every rule; Alive: nothing does.
@@ -132,19 +153,24 @@ func (r Rule) ask(s Subject, facts *Facts) (finding Finding, suspended bool) {
 	return finding, true
 }
 
-// age weighs the age of a proof, and what is remembered of its subject.
-// needsMark is as Finding.Marked.
-func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts) Verdict {
-	mark, marked := facts.Marks[v.Key]
-	agreed := marked && mark.Reason == v.Reason && !mark.First.IsZero()
+// age weighs the age of a proof, and what is remembered of its subject. looks is
+// as Finding.Looks.
+func (v Verdict) age(grace time.Duration, looks Looks, facts *Facts) Verdict {
+	mark := facts.Marks[v.Key]
+	first, seen := facts.Now, false
+	if mark.agrees(v) {
+		first, seen = mark.First, mark.Looks > 0
+	}
 	v.Attempts, v.Error = mark.Attempts, mark.LastError
+	if v.Since.IsZero() {
+		v.Since = first
+	}
 	v.Ripe = v.Since.Add(grace)
-	if needsMark {
-		first := facts.Now
-		if agreed {
-			first = mark.First
-		}
+	switch {
+	case looks == AllGraceLooks:
 		v.Ripe = later(v.Ripe, first.Add(grace))
+	case looks == OneLook && !seen:
+		v.Ripe = later(v.Ripe, facts.Now)
 	}
 	if mark.Looks > 0 {
 		v.Evidence = append(v.Evidence, Evidence{"looks before", fmt.Sprintf("%d since %s", mark.Looks, stamp(mark.First)), "janitor"})
@@ -158,8 +184,10 @@ func (v Verdict) age(grace time.Duration, needsMark bool, facts *Facts) Verdict 
 	case facts.longAgo() && v.Ripe.After(facts.certain()):
 		v.Outcome, v.Ripe = Suspected, later(v.Ripe, facts.Now)
 		v.Doubt = fmt.Sprintf("the last look was long ago, at %s, and since then it only is marked", stamp(facts.LastLook))
-	case facts.Now.Before(v.Ripe), needsMark && (!agreed || mark.Looks == 0):
+	case facts.Now.Before(v.Ripe):
 		v.Outcome = Suspected
+	case looks != NoLook && !seen:
+		v.Outcome, v.Doubt = Suspected, "one more complete look must agree"
 	case facts.Now.Before(mark.Next):
 		v.Outcome, v.Ripe = BackingOff, mark.Next
 	default:

@@ -24,6 +24,8 @@ type Mark struct {
 	Reason    Reason    `json:"reason"`
 	First     time.Time `json:"first,omitzero"` // when the reason was first seen to hold; zero: it did not at the last look
 	Looks     int       `json:"looks"`          // complete ones that agreed
+	Claim     Claim     `json:"claim,omitzero"` // what they agreed on, of a rule that releases
+	Taken     time.Time `json:"taken,omitzero"` // when Claim was about to be taken off, until it is known that its task is over; zero: it is settled
 	Asked     time.Time `json:"asked,omitzero"` // when its end was last asked for; zero: never
 	Next      time.Time `json:"next,omitzero"`  // not asked again before
 	Attempts  int       `json:"attempts,omitempty"`
@@ -31,6 +33,11 @@ type Mark struct {
 	// Gone is when it was found to be absent by id. Listings may lag: for
 	// goneKept after, one that still shows it is not believed.
 	Gone time.Time `json:"gone,omitzero"`
+}
+
+// agrees reports whether the mark is of the proof of v, and the last look saw it.
+func (m Mark) agrees(v Verdict) bool {
+	return m.Reason == v.Reason && m.Claim == v.Claim && !m.First.IsZero()
 }
 
 // Marks are the marks of one place. As JSON they are a list, sorted by key.

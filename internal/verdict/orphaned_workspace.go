@@ -28,7 +28,7 @@ func judgeOrphanedWorkspace(s Subject, facts *Facts) Finding {
 	case left.ChangedAt.IsZero():
 		return Finding{Holds: Unknown, Doubt: "the host does not say when it was last changed"}
 	}
-	return Finding{Holds: Yes, Since: later(left.CreatedAt, left.ChangedAt), Marked: true, Evidence: []Evidence{
+	return Finding{Holds: Yes, Since: later(left.CreatedAt, left.ChangedAt), Looks: AllGraceLooks, Undated: true, Evidence: []Evidence{
 		{"left behind", left.Kind, left.Path},
 		{"last change", stamp(later(left.CreatedAt, left.ChangedAt)), "host"},
 		{"used by", "nothing", "complete look"},

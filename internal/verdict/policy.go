@@ -14,6 +14,7 @@ type Policy struct {
 	Modes      map[Reason]Mode // by rule; absent: the rule's own
 	Graces     map[Reason]time.Duration
 	Protect    Protection
+	Airflow    Deployment // the one that is believed here
 	// Share of what was listed, between 0 and 1, beyond which undated deletions
 	// are refused; 0: DefaultShare.
 	Share float64

@@ -25,7 +25,8 @@ var drawnTags = []struct {
 	{airflow.TagOwner, []string{"a/b", "keep/b"}},
 	{sandbox.TagTeardownAt, []string{"x", unix(noon.Add(-time.Hour)), unix(noon)}},
 	{sandbox.TagRetiredAt, []string{"x", unix(noon.Add(-3 * time.Hour)), unix(noon)}},
-	{airflow.TagHolder, []string{"a/b/c", "terraform:lab/x", "terraform:abcdefghijklmnopqrstuvwxyz"}},
+	{airflow.TagHolder, []string{"a/b/c", "a/b/c[1]", "x", "terraform:lab/x", "terraform:abcdefghijklmnopqrstuvwxyz"}},
+	{sandbox.TagDeployment, []string{"prod", "prod", "staging"}},
 	{sandbox.TagProtect, []string{"yes", "false", unix(noon.Add(-time.Hour)), unix(noon.Add(time.Hour))}},
 	{sandbox.TagManagedBy, []string{sandbox.ManagedByTerraform}},
 }
@@ -88,14 +89,36 @@ func (d draw) facts() Facts {
 				reason = orphanedWorkspace.Reason
 				s.Leftover.CreatedAt = noon.Add(-48 * time.Hour) // it was there when it was marked
 			}
-			facts.Marks[s.Key()] = Mark{Reason: reason, First: noon.Add(-48 * time.Hour), Looks: d.IntN(3)}
+			mark := Mark{Reason: reason, First: noon.Add(-48 * time.Hour), Looks: d.IntN(3)}
+			if reason == staleHolder.Reason {
+				mark.Claim = Claim{s.Sandbox.Tags[airflow.TagHolder], 1}
+			}
+			facts.Marks[s.Key()] = mark
 		}
 	}
+	facts.Airflow = d.testimony()
 	return facts
 }
 
+func (d draw) testimony() Testimony {
+	run := airflow.DagRun{DagID: "a", RunID: "b"}
+	ended := func() time.Time { return noon.Add(-time.Duration(d.IntN(60)) * time.Minute) }
+	said := Testimony{Deployment: Deployment{Name: "prod", Marker: "prod", Exclusive: d.chance(0.2)}}
+	said.ClockKnown = true
+	said.Runs = map[airflow.DagRun]airflow.RunAnswer{
+		run: {State: []airflow.RunState{"success", "failed", "running"}[d.IntN(3)], EndedAt: ended()},
+	}
+	said.Tasks = make(map[airflow.TaskInstance]airflow.TaskAnswer)
+	for _, index := range []int{-1, 1} {
+		said.Tasks[airflow.TaskInstance{DagRun: run, TaskID: "c", MapIndex: index}] = airflow.TaskAnswer{
+			State: []airflow.TaskState{"success", "failed", "running", "up_for_retry"}[d.IntN(4)], Try: 1, EndedAt: ended(),
+		}
+	}
+	return said
+}
+
 func drawPolicy() Policy {
-	policy := enforced()
+	policy := agreeing()
 	policy.Protect.Owners = []string{"keep/*"}
 	return policy
 }
@@ -134,7 +157,9 @@ func FuzzSameFactsInAnyOrderGiveTheSameBytes(f *testing.F) {
 // forget drops one piece of information. What an attempt left behind is kept: a
 // dated proof needs no mark, and without the mark it would not wait.
 func (d draw) forget(facts *Facts) string {
-	switch d.IntN(4) {
+	switch d.IntN(5) {
+	case 4:
+		return d.forgetWords(&facts.Airflow)
 	case 0:
 		facts.Complete = false
 		return "completeness"
@@ -161,6 +186,32 @@ func (d draw) forget(facts *Facts) string {
 	changed := *facts.Subjects[i].Sandbox
 	facts.Subjects[i].Sandbox = &changed
 	return "of " + changed.Handle + " " + d.forgetSandbox(&changed)
+}
+
+// forgetWords drops some of what Airflow said. That something has a date which
+// speaks against it is not forgotten: then the mark would date it.
+func (d draw) forgetWords(said *Testimony) string {
+	silent := *said
+	silent.Runs, silent.Tasks = maps.Clone(said.Runs), maps.Clone(said.Tasks)
+	defer func() { *said = silent }()
+	switch d.IntN(5) {
+	case 0:
+		silent.Doubt = "down"
+		return "Airflow"
+	case 1:
+		silent.Exclusive = false
+		return "that the place is its own"
+	case 2:
+		clear(silent.Runs)
+		return "the runs"
+	case 3:
+		clear(silent.Tasks)
+		return "the tasks"
+	}
+	for task, answer := range silent.Tasks {
+		silent.Tasks[task] = airflow.TaskAnswer{State: answer.State, Try: answer.Try, EndedAt: answer.EndedAt, Doubt: "404"}
+	}
+	return "which tasks there are"
 }
 
 func (d draw) forgetLeftover(l *sandbox.Leftover) string {
@@ -269,6 +320,21 @@ func BenchmarkDecide(b *testing.B) {
 	for b.Loop() {
 		if plan := Decide(facts, policy); len(plan.Condemned()) != 500 {
 			b.Fatal(len(plan.Condemned()))
+		}
+	}
+}
+
+func TestEveryReasonIsDrawn(t *testing.T) {
+	condemned := make(map[Reason]bool)
+	for seed := range uint64(2000) {
+		facts := draw{rand.New(rand.NewPCG(seed, 1))}.facts()
+		for _, v := range Decide(facts, drawPolicy()).Verdicts {
+			condemned[v.Reason] = condemned[v.Reason] || v.Outcome == Condemned
+		}
+	}
+	for _, rule := range rules {
+		if !condemned[rule.Reason] {
+			t.Errorf("nothing drawn is ever condemned as %s", rule.Reason)
 		}
 	}
 }

@@ -30,7 +30,9 @@ func Remember(facts Facts, plan Plan) Marks {
 		old, marked := facts.Marks[v.Key]
 		switch {
 		case !old.Gone.IsZero(): // below
-		case blind || v.Outcome == Unjudged || v.Outcome == Suspected && v.Ripe.IsZero():
+		case !old.Taken.IsZero():
+			marks[v.Key] = old // until it is known whether its task is over
+		case blind || v.Outcome == Unheard || v.Outcome == Unjudged || v.Outcome == Suspected && v.Ripe.IsZero():
 			if marked && (blind || v.Reason == "" || v.Reason == old.Reason) {
 				marks[v.Key] = old
 			} else if marked { // another reason may hold, the old one did not
@@ -51,7 +53,7 @@ func Remember(facts Facts, plan Plan) Marks {
 				marks[key] = mark
 			}
 		case seen[key]:
-		case facts.Complete && !blind && mark.Asked.IsZero(): // no longer there
+		case facts.Complete && !blind && mark.Asked.IsZero() && mark.Taken.IsZero(): // no longer there
 		default: // not seen, or asked to go: only a read by id tells that it is gone
 			marks[key] = mark
 		}
@@ -61,13 +63,13 @@ func Remember(facts Facts, plan Plan) Marks {
 
 // agree counts one more look that saw the reason.
 func (m Mark) agree(v Verdict, facts Facts) Mark {
-	if m.Reason != v.Reason || facts.wentBack() || m.First.After(facts.Now) {
+	if m.Reason != v.Reason || m.Claim != v.Claim || facts.wentBack() || m.First.After(facts.Now) {
 		m = m.StartOver()
 		if furthest := facts.Now.Add(maxBackOff); m.Next.After(furthest) {
 			m.Next = furthest
 		}
 	}
-	m.Reason = v.Reason
+	m.Reason, m.Claim = v.Reason, v.Claim
 	if facts.wentBack() {
 		return m // a time that is in doubt must not become the age of anything
 	}

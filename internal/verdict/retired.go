@@ -39,7 +39,7 @@ func judgeRetired(s Subject, _ *Facts) Finding {
 	case box.CreatedAt.IsZero():
 		return Finding{Holds: Unknown, Doubt: "the backend does not say when it was created, so when it was replaced cannot be checked"}
 	}
-	return Finding{Holds: Yes, Since: replaced, Dated: true, Marked: true, Evidence: []Evidence{
+	return Finding{Holds: Yes, Since: replaced, Looks: AllGraceLooks, Evidence: []Evidence{
 		{"replaced", stamp(replaced), "tag " + sandbox.TagRetiredAt},
 		{"holder", "none", "tag " + airflow.TagHolder},
 	}}

@@ -6,6 +6,8 @@ package verdict
 import (
 	"slices"
 	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 )
 
 // Reason is why something is to be reclaimed, in the one word that configuration,
@@ -33,17 +35,31 @@ func (t Truth) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // Finding is what one rule says of one subject.
 type Finding struct {
 	Holds Truth
-	// Since is the proof's own date, from which the grace is counted.
+	// Since is the proof's own date, from which the grace is counted; zero: the
+	// mark dates it.
 	Since time.Time
-	// Marked means that Since proves nothing alone: the mark must be as old as
-	// the grace too, and two complete looks must agree.
-	Marked bool
-	// Dated means that, Marked or not, Since was written down for this subject;
-	// the share breaker has no guess to stop. What is not Marked is Dated.
-	Dated    bool
+	// Looks is what earlier looks must have seen besides.
+	Looks Looks
+	// Undated means that Since was not written down for this subject, or that
+	// somebody else's word is the proof: the share breaker counts it.
+	Undated  bool
+	Claim    Claim // what a rule that releases would take off
 	Evidence []Evidence
-	Doubt    string // why the answer is Unknown
+	Doubt    string // why the answer is Unknown, or why No is no proof of life
+
+	// asks is what Airflow must be asked before the rule can tell.
+	asks airflow.Questions
 }
+
+// Looks is how far earlier complete looks must agree with a proof.
+type Looks int
+
+// The looks.
+const (
+	NoLook        Looks = iota // the proof stands alone
+	OneLook                    // one did
+	AllGraceLooks              // for the whole grace, every one did
+)
 
 // Precondition is what a rule cannot do without. Unmet, it holds for nothing.
 type Precondition int
@@ -52,7 +68,31 @@ type Precondition int
 const (
 	Complete Precondition = 1 << iota // a complete look
 	Clock                             // a clock that can be believed
+	Airflow                           // the word of the sandbox's own Airflow deployment
 )
+
+// Act is what is done about what a rule holds for.
+type Act int
+
+// The acts.
+const (
+	Destroy Act = iota // the sandbox or leftover goes
+	Release            // only the claim on the sandbox goes, see Claim
+)
+
+var actNames = [...]string{"destroy", "release"}
+
+// String returns the act's verb.
+func (a Act) String() string { return actNames[a] }
+
+// MarshalText writes the act as its verb.
+func (a Act) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Claim is a task's hold on a sandbox.
+type Claim struct {
+	Holder string `json:"holder"` // the tag airflow_holder, byte for byte
+	Try    int    `json:"try"`    // the number of the task's try that ended
+}
 
 // Mode says whether a reason only is reported or acts. The zero value is the
 // weaker, and of several the weaker wins.
@@ -81,13 +121,15 @@ type Rule struct {
 	Needs  Precondition
 	Mode   Mode          // unless the policy says otherwise
 	Grace  time.Duration // unless the policy says otherwise
-	// Managed allows the rule to take a sandbox that Terraform manages.
+	Act    Act
+	// Managed allows the rule to act on a sandbox that Terraform manages: on the
+	// dates that Terraform wrote, or to release a claim. Nothing else destroys it.
 	Managed bool
 	Judge   func(Subject, *Facts) Finding
 }
 
 // rules are all reasons, in order of precedence.
-var rules = []Rule{expired, failedTeardown, retired, orphanedWorkspace}
+var rules = []Rule{expired, failedTeardown, retired, staleHolder, finishedOwner, orphanedWorkspace}
 
 // Rules returns every reason to reclaim, in order of precedence.
 func Rules() []Rule { return slices.Clone(rules) }

@@ -59,6 +59,7 @@ type Facts struct {
 	Leftovers int                 // leftovers that were seen
 	LastCount int                 // sandboxes of the last complete look that should still stand
 	InUse     map[string]struct{} // host paths that listed sandboxes use
+	Airflow   Testimony
 	Marks     Marks
 }
 
@@ -78,15 +79,16 @@ const (
 	Ended                      // the backend only remembers it
 	Protected                  // somebody keeps it, whatever the reasons
 	Foreign                    // bears neither Airflow's tags nor ours
+	Unheard                    // taken for alive, because its Airflow does not tell; Doubt says why
 	Unjudged                   // something cannot be read or believed; Doubt says what
 	Suspected                  // a reason holds, but not long enough; Ripe says when
 	BackingOff                 // was asked to go before; Ripe says when to ask again
 	Quarantined                // was asked to go MaxAttempts times; a person is needed
-	Condemned                  // to be reclaimed now
+	Condemned                  // to be reclaimed, or its claim released, now
 )
 
 var outcomeNames = [...]string{
-	"alive", "ended", "protected", "foreign", "unjudged", "suspected", "backing off", "quarantined", "condemned",
+	"alive", "ended", "protected", "foreign", "unheard", "unjudged", "suspected", "backing off", "quarantined", "condemned",
 }
 
 // String returns the outcome's lower-case words.
@@ -102,12 +104,14 @@ type Verdict struct {
 	Outcome  Outcome    `json:"outcome"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Mode     Mode       `json:"mode"`            // Report: a person is told, nothing is touched
-	Dated    bool       `json:"dated"`           // the proof bears its own date; false: our marks date it
+	Act      Act        `json:"act,omitzero"`    // what is done once it is Condemned; absent: destroy
+	Claim    Claim      `json:"claim,omitzero"`  // to be taken off, where Act is Release
+	Dated    bool       `json:"dated"`           // the proof bears its own date; false: our marks or Airflow's word date it
 	Since    time.Time  `json:"since,omitzero"`  // dead since
 	Ripe     time.Time  `json:"ripe,omitzero"`   // from when it may be reclaimed, or asked again
 	Owner    string     `json:"owner,omitempty"` // the tag airflow_owner
 	Evidence []Evidence `json:"evidence,omitempty"`
-	Doubt    string     `json:"doubt,omitempty"` // why it was not judged, or what protects it
+	Doubt    string     `json:"doubt,omitempty"` // why it was not judged, what protects it, or what is not known of what is alive
 	Attempts int        `json:"attempts,omitempty"`
 	Error    string     `json:"error,omitempty"` // of the last attempt
 }

@@ -1,0 +1,64 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
+)
+
+// staleHolder holds for a claim whose task is over, in the deployment that the
+// sandbox is known to be made for: a task that was killed leaves it behind, and
+// so does one that succeeded while the vendor refused its tags. Only the claim is
+// released, so that the next task can attach; therefore it may do so on
+// sandboxes that Terraform manages. A task that will be tried again is alive: it
+// comes back under the same name and expects its files.
+var staleHolder = Rule{
+	Reason:  "stale_holder",
+	Needs:   Clock | Airflow,
+	Mode:    Report,
+	Grace:   15 * time.Minute,
+	Act:     Release,
+	Managed: true,
+	Judge:   judgeStaleHolder,
+}
+
+func judgeStaleHolder(s Subject, facts *Facts) Finding {
+	if s.Sandbox == nil {
+		return Finding{}
+	}
+	box := s.Sandbox
+	task, doubt := holderOf(box)
+	if task == nil {
+		return Finding{Doubt: doubt}
+	}
+	deployment, stranger := facts.Airflow.speaksFor(box)
+	if stranger != "" {
+		return Finding{Doubt: stranger}
+	}
+	evidence := []Evidence{deployment, {"holder", task.Holder(), "tag " + airflow.TagHolder}}
+	finding := over(box, evidence, facts.Airflow.ofTask(*task))
+	if finding.Holds == Yes {
+		finding.Claim = Claim{Holder: task.Holder(), Try: facts.Airflow.Tasks[*task].Try}
+	}
+	return finding
+}
+
+// holderOf returns the task that holds the sandbox. Nil without a doubt: it is
+// free, or claimed by a destroy of Terraform's. Nil with one: it is held, and
+// nobody can be asked by whom.
+func holderOf(box *sandbox.Sandbox) (task *airflow.TaskInstance, doubt string) {
+	holder := airflow.Holder(box.Tags)
+	if holder == "" || !held(box) {
+		return nil, ""
+	}
+	instance, ok := airflow.ParseHolder(holder)
+	if !ok {
+		return nil, fmt.Sprintf("it is held by %q, which is no task of Airflow's", holder)
+	}
+	return &instance, ""
+}
