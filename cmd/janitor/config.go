@@ -22,12 +22,18 @@ The file, with every key and its default:
   mode: report                # | enforce; the weaker of this, the rule's and --mode wins
   state: file:///DIRECTORY    # | none; default: this user's state directory
   schedule: "*/10 * * * *"    # of run; UTC, or "TZ=ZONE ..."
+  airflow:
+    NAME: {url: "https://HOST", deployment: MARKER}
   connections:
     NAME:
       uri: "local:"           # required
       schedule: "@hourly"     # default: the one above
-      rules: {expired: enforce, failed_teardown: enforce, retired: enforce, orphaned_workspace: report}
-  grace: {expired: 5m, failed_teardown: 15m, retired: 1h, orphaned_workspace: 24h}
+      airflow: NAME           # believed about sandboxes tagged taskowned_deployment=MARKER
+      exclusive: true         # default: false; about those without the tag, too
+      rules: {expired: enforce, failed_teardown: enforce, retired: enforce,
+              stale_holder: report, finished_owner: report, orphaned_workspace: report}
+  grace: {expired: 5m, failed_teardown: 15m, retired: 1h,
+          stale_holder: 15m, finished_owner: 30m, orphaned_workspace: 24h}
   limits: {deletes_per_run: 20, share: 0.25, run_deadline: 10m}
   protect: {owners: ["PATTERN*"], tags: {KEY: VALUE}, handles: ["NAME#HANDLE"]}`,
 		Args: cobra.NoArgs,

@@ -33,6 +33,7 @@ func (c *Config) check(d *document, parseURI ParseURI) {
 	}
 	checkSchedule(d, c.Schedule, "schedule")
 	checkReasons(d, maps.Keys(c.Grace), "grace")
+	c.checkAirflow(d)
 	c.checkConnections(d, parseURI)
 	c.checkLimits(d)
 	c.checkProtect(d)
@@ -84,6 +85,7 @@ func (c *Config) checkConnections(d *document, parseURI ParseURI) {
 			checkSchedule(d, connection.Schedule, append(at, "schedule")...)
 		}
 		checkReasons(d, maps.Keys(connection.Rules), append(at, "rules")...)
+		c.checkWitness(d, connection, at)
 		if connection.URI == "" {
 			d.refuse("a connection needs its uri", at...)
 			continue

@@ -23,20 +23,25 @@ import (
 
 // Config is what is in force.
 type Config struct {
-	Mode        Mode                        `yaml:"mode"`        // the most that any rule may do
-	State       string                      `yaml:"state"`       // file:///DIRECTORY or none; empty: the user's state directory
-	Schedule    string                      `yaml:"schedule"`    // of connections without their own; a cron line, UTC
-	Connections map[string]Connection       `yaml:"connections"` // by name
-	Grace       map[verdict.Reason]Duration `yaml:"grace"`       // by reason, all of them
+	Mode        Mode                        `yaml:"mode"`              // the most that any rule may do
+	State       string                      `yaml:"state"`             // file:///DIRECTORY or none; empty: the user's state directory
+	Schedule    string                      `yaml:"schedule"`          // of connections without their own; a cron line, UTC
+	Airflow     map[string]Airflow          `yaml:"airflow,omitempty"` // by name
+	Connections map[string]Connection       `yaml:"connections"`       // by name
+	Grace       map[verdict.Reason]Duration `yaml:"grace"`             // by reason, all of them
 	Limits      Limits                      `yaml:"limits"`
 	Protect     Protect                     `yaml:"protect,omitempty"`
 }
 
 // Connection is one place to sweep.
 type Connection struct {
-	URI      string                  `yaml:"uri"` // canonical
-	Schedule string                  `yaml:"schedule,omitempty"`
-	Rules    map[verdict.Reason]Mode `yaml:"rules"` // by reason, all of them
+	URI      string `yaml:"uri"` // canonical
+	Schedule string `yaml:"schedule,omitempty"`
+	// Airflow names the deployment that is believed about the sandboxes here that
+	// bear its tag, and where it is Exclusive about those that bear none, too.
+	Airflow   string                  `yaml:"airflow,omitempty"`
+	Exclusive bool                    `yaml:"exclusive,omitempty"`
+	Rules     map[verdict.Reason]Mode `yaml:"rules"` // by reason, all of them
 
 	// Parsed is URI, ready to open.
 	Parsed backend.Connection `yaml:"-"`
@@ -140,6 +145,7 @@ func (c Config) Policy(name string) verdict.Policy {
 		Modes:      make(map[verdict.Reason]verdict.Mode),
 		Graces:     make(map[verdict.Reason]time.Duration),
 		Protect:    verdict.Protection(c.Protect),
+		Airflow:    c.witness(c.Connections[name]),
 		Share:      c.Limits.Share,
 	}
 	for reason, mode := range c.Connections[name].Rules {

@@ -38,13 +38,19 @@ const whole = `# everything there is
 mode: enforce
 state: file:///var/lib/sandbox-janitor
 schedule: "*/5 * * * *"
+airflow:
+  prod: {url: "https://airflow.example.com/prod/", deployment: prod}
+  lab: {url: "http://127.0.0.1:8080"}
 connections:
   local: {uri: "local:///var/lib/sandboxes", rules: {orphaned_workspace: enforce}}
   modal-prod:
     uri: modal://main/airflow-sandbox?b=2&a=1
     schedule: TZ=Europe/Paris 30 4 * * *
+    airflow: prod
     rules:
       expired: report
+      stale_holder: enforce
+  modal-lab: {uri: "modal://lab/airflow-sandbox", airflow: lab, exclusive: true}
 grace: {expired: 90s, orphaned_workspace: 36h}
 limits: {deletes_per_run: 7, share: 0.5, run_deadline: 2m}
 protect:
@@ -63,21 +69,33 @@ func TestEveryKeyOfTheFileIsInForce(t *testing.T) {
 		"schedules": []string{c.ScheduleOf("local"), c.ScheduleOf("modal-prod")},
 		"uri":       c.Connections["modal-prod"].URI, "limits": c.Limits,
 		"policy": c.Policy("local"), "other modes": c.Policy("modal-prod").Modes,
+		"airflow": c.Airflow["prod"].URL, "believed": []verdict.Deployment{c.Policy("modal-prod").Airflow, c.Policy("modal-lab").Airflow},
 	} {
 		want := map[string]any{
-			"mode": verdict.Enforce, "state": "file:///var/lib/sandbox-janitor", "names": []string{"local", "modal-prod"},
+			"mode": verdict.Enforce, "state": "file:///var/lib/sandbox-janitor", "names": []string{"local", "modal-lab", "modal-prod"},
 			"schedules": []string{"*/5 * * * *", "TZ=Europe/Paris 30 4 * * *"},
 			"uri":       "modal://main/airflow-sandbox?a=1&b=2",
 			"limits":    config.Limits{DeletesPerRun: 7, Share: 0.5, RunDeadline: config.Duration(2 * time.Minute)},
 			"policy": verdict.Policy{
 				Connection: "local", Mode: verdict.Enforce, Share: 0.5,
-				Modes:  map[verdict.Reason]verdict.Mode{"expired": verdict.Enforce, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce, "orphaned_workspace": verdict.Enforce},
-				Graces: map[verdict.Reason]time.Duration{"expired": 90 * time.Second, "failed_teardown": 15 * time.Minute, "retired": time.Hour, "orphaned_workspace": 36 * time.Hour},
+				Modes: map[verdict.Reason]verdict.Mode{
+					"expired": verdict.Enforce, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce,
+					"stale_holder": verdict.Report, "finished_owner": verdict.Report, "orphaned_workspace": verdict.Enforce,
+				},
+				Graces: map[verdict.Reason]time.Duration{
+					"expired": 90 * time.Second, "failed_teardown": 15 * time.Minute, "retired": time.Hour,
+					"stale_holder": 15 * time.Minute, "finished_owner": 30 * time.Minute, "orphaned_workspace": 36 * time.Hour,
+				},
 				Protect: verdict.Protection{
 					Owners: []string{"terraform:prod/*"}, Tags: map[string]string{"team": "research"}, Handles: []string{"local#sb-01JB2"},
 				},
 			},
-			"other modes": map[verdict.Reason]verdict.Mode{"expired": verdict.Report, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce, "orphaned_workspace": verdict.Report},
+			"other modes": map[verdict.Reason]verdict.Mode{
+				"expired": verdict.Report, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce,
+				"stale_holder": verdict.Enforce, "finished_owner": verdict.Report, "orphaned_workspace": verdict.Report,
+			},
+			"airflow":  "https://airflow.example.com/prod",
+			"believed": []verdict.Deployment{{Name: "prod", Marker: "prod"}, {Name: "lab", Exclusive: true}},
 		}[name]
 		if diff := cmp.Diff(want, got, cmp.FilterPath(unexported, cmp.Ignore())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -125,12 +143,17 @@ func TestWhatIsPrintedIsReadToTheSameEffect(t *testing.T) {
 	}
 }
 
+// airflowFile is a file with that of an Airflow and of a connection.
+func airflowFile(deployments, connection string) string {
+	return fmt.Sprintf("airflow: {%s}\nconnections: {a: {uri: 'local:', %s}}\n", deployments, connection)
+}
+
 func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"misspelt key", "mode: report\nshedule: '@hourly'\n", `janitor.yaml:2:1: shedule: unknown key; did you mean "schedule"?`},
 		{"misspelt key below", "connections:\n  lab:\n    url: 'local:'\n", `janitor.yaml:3:5: connections.lab.url: unknown key; did you mean "uri"?`},
 		{"misspelt key in braces", "limits: {share: 0.2, delete_per_run: 3}", `janitor.yaml:1:22: limits.delete_per_run: unknown key; did you mean "deletes_per_run"?`},
-		{"key from elsewhere", "airflow: {}\n", `janitor.yaml:1:1: airflow: unknown key; known here: mode, state, schedule, connections, grace, limits, protect`},
+		{"key from elsewhere", "modules: {}\n", `janitor.yaml:1:1: modules: unknown key; known here: mode, state, schedule, airflow, connections, grace, limits, protect`},
 		{"key twice", "mode: report\nmode: enforce\n", `janitor.yaml:2:1: mapping key "mode" already defined at [1:1]`},
 		{"no unit", "grace: {expired: 5}\n", `janitor.yaml:1:18: grace.expired: want a duration with its unit, such as 90s, 5m or 24h, not "5"`},
 		{"days", "grace:\n  expired: 1d\n", `janitor.yaml:2:12: grace.expired: want a duration with its unit, such as 90s, 5m or 24h, not "1d"`},
@@ -138,7 +161,7 @@ func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
 		{"zero", "grace: {expired: 0s}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not 0s`},
 		{"negative", "grace: {expired: -5m}\n", `janitor.yaml:1:18: grace.expired: must be more than zero, not -5m`},
 		{"reason misspelt", "grace: {expird: 5m}\n", `janitor.yaml:1:17: grace.expird: unknown reason; did you mean "expired"?`},
-		{"reason unknown", "connections: {a: {uri: 'local:', rules: {boredom: enforce}}}\n", `connections.a.rules.boredom: unknown reason; known here: expired, failed_teardown, retired, orphaned_workspace`},
+		{"reason unknown", "connections: {a: {uri: 'local:', rules: {boredom: enforce}}}\n", `connections.a.rules.boredom: unknown reason; known here: expired, failed_teardown, retired, stale_holder, finished_owner, orphaned_workspace`},
 		{"mode", "mode: dry\n", `janitor.yaml:1:7: mode: want report or enforce, not "dry"`},
 		{"mode of a rule", "connections: {a: {uri: 'local:', rules: {expired: on}}}\n", `connections.a.rules.expired: want report or enforce, not "on"`},
 		{"mode nothing", "mode: ''\n", `want report or enforce, not ""`},
@@ -160,6 +183,18 @@ func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
 		{"no uri", "connections:\n  a: {}\n", `connections.a: a connection needs its uri`},
 		{"bad uri", "connections:\n  a: {uri: 'moon:'}\n", `janitor.yaml:2:12: connections.a.uri: unknown scheme "moon"`},
 		{"one place twice", "connections:\n  a: {uri: 'local:'}\n  b: {uri: 'local:?x=1'}\n", `janitor.yaml:3:12: connections.b.uri: the same place as the connection "a"`},
+		{"an Airflow nobody knows", airflowFile("prod: {url: 'https://a', deployment: x}", "airflow: prd"), `connections.a.airflow: no Airflow is named "prd"; did you mean "prod"?`},
+		{"an Airflow without url", airflowFile("prod: {deployment: x}", "airflow: prod"), `airflow.prod.url: a deployment needs the url of its API server`},
+		{"an Airflow elsewhere", airflowFile("prod: {url: 'airflow.example.com', deployment: x}", "airflow: prod"), `airflow.prod.url: want an address such as https://airflow.example.com`},
+		{"an Airflow by its API", airflowFile("prod: {url: 'https://a/api/v2/', deployment: x}", "airflow: prod"), `airflow.prod.url: want the address of the server, without /api/v2`},
+		{"a secret in an Airflow's url", airflowFile("prod: {url: 'https://me:hunter2@a', deployment: x}", "airflow: prod"), `airflow.prod.url: want the address alone: credentials are read from the environment`},
+		{"a token in an Airflow's url", airflowFile("prod: {url: 'https://a?token=hunter2', deployment: x}", "airflow: prod"), `airflow.prod.url: want the address alone`},
+		{"an Airflow of no deployment", airflowFile("prod: {url: 'https://a'}", "airflow: prod"), `connections.a.airflow: no sandbox can be known for its own: give airflow.prod its deployment`},
+		{"one set of credentials for two Airflows", airflowFile("a-b: {url: 'https://a', deployment: x}, a_b: {url: 'https://b', deployment: y}", "airflow: a-b"), `airflow.a_b: its credentials would be those of "a-b": both are read from AIRFLOW_A_B_TOKEN`},
+		{"an Airflow's name", airflowFile("'a b': {url: 'https://a', deployment: x}", "airflow: 'a b'"), `airflow.a b: a deployment's name has letters, digits`},
+		{"exclusive to nobody", "connections: {a: {uri: 'local:', exclusive: true}}\n", `connections.a.exclusive: says of no Airflow that the place is its alone`},
+		{"exclusive is no yes or no", airflowFile("prod: {url: 'https://a'}", "airflow: prod, exclusive: sometimes"), `connections.a.exclusive: want true or false`},
+		{"a claim is to be released, and nobody can be asked", "connections: {a: {uri: 'local:', rules: {stale_holder: enforce}}}\n", `connections.a.rules.stale_holder: nobody can be asked: name an Airflow as airflow`},
 		{"name like a URI", "connections: {'local:': {uri: 'local:'}}\n", `a connection's name has letters, digits`},
 		{"protected handle without connection", "protect: {handles: [sb-1]}\n", `janitor.yaml:1:21: protect.handles.0: want CONNECTION#HANDLE, not "sb-1"`},
 		{"protected handle of nobody", "connections: {modal: {uri: 'modal:'}}\nprotect:\n  handles:\n    - modl#sb-1\n", `janitor.yaml:4:7: protect.handles.0: no connection is named "modl"; did you mean "modal"?`},
@@ -186,10 +221,20 @@ func TestMistakesAreRefusedWithTheirPlaceAndWhatToDo(t *testing.T) {
 			if !errors.As(err, &problem) || problem.Line == 0 || problem.Column == 0 {
 				t.Errorf("%q has no place", err)
 			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%q repeats a secret", err)
+			}
 			if strings.Contains(err.Error(), "config.") || strings.Contains(err.Error(), "Go ") {
 				t.Errorf("%q speaks of our source code", err)
 			}
 		})
+	}
+}
+
+func TestCredentialsOfAnAirflowAreReadFromVariablesNamedAfterIt(t *testing.T) {
+	token, username, password := config.Variables("prod-eu")
+	if token != "AIRFLOW_PROD_EU_TOKEN" || username != "AIRFLOW_PROD_EU_USERNAME" || password != "AIRFLOW_PROD_EU_PASSWORD" {
+		t.Errorf("%s, %s, %s", token, username, password)
 	}
 }
 

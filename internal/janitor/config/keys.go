@@ -97,6 +97,8 @@ func describe(t reflect.Type) string {
 		return "a list"
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.Float64:
 		return "a number"
 	default:
