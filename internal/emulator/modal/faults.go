@@ -18,6 +18,9 @@ import (
 
 // Fault is something that goes wrong with a call.
 type Fault struct {
+	// Workspace is the name of the account whose calls of the control plane are
+	// hit; empty: every call.
+	Workspace string
 	// After lets the call take effect first, so that only its reply is lost.
 	After bool
 	// Code of the answer; OK only delays.
@@ -63,9 +66,9 @@ func Methods() []string {
 	return slices.Compact(names)
 }
 
-// Fail makes the next calls of a method go wrong. Faults of one method happen
-// one after another.
-func (s *Server) Fail(method string, fault Fault) {
+// Fail makes the next calls of a method go wrong, until heal takes that back.
+// Faults of one method happen one after another.
+func (s *Server) Fail(method string, fault Fault) (heal func()) {
 	if fault.Times == 0 {
 		fault.Times = 1
 	}
@@ -75,6 +78,13 @@ func (s *Server) Fail(method string, fault Fault) {
 		s.faults.script = make(map[string][]*Fault)
 	}
 	s.faults.script[method] = append(s.faults.script[method], &fault)
+	return func() {
+		s.faults.mu.Lock()
+		defer s.faults.mu.Unlock()
+		if left, ok := s.faults.script[method]; ok {
+			s.faults.script[method] = slices.DeleteFunc(left, func(f *Fault) bool { return f == &fault })
+		}
+	}
 }
 
 // Heal takes all faults back.
@@ -84,21 +94,22 @@ func (s *Server) Heal() {
 	s.faults.script = nil
 }
 
-// next returns the fault that hits this call of method, if any.
-func (f *faults) next(method string) (Fault, bool) {
+// next returns the fault that hits this call of method, if any. by is nil in a
+// call of the command router.
+func (f *faults) next(method string, by *workspace) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	script := f.script[method]
-	if len(script) == 0 {
+	at := slices.IndexFunc(f.script[method], func(f *Fault) bool { return f.Workspace == "" || by != nil && f.Workspace == by.name })
+	if at < 0 {
 		return Fault{}, false
 	}
-	first := script[0]
+	first := f.script[method][at]
 	if first.Skip > 0 {
 		first.Skip--
 		return Fault{}, false
 	}
 	if first.Times--; first.Times == 0 {
-		f.script[method] = script[1:]
+		f.script[method] = slices.Delete(f.script[method], at, at+1)
 	}
 	return *first, true
 }
@@ -149,7 +160,7 @@ func (s *Server) disturbUnary(ctx context.Context, req any, info *grpc.UnaryServ
 			return nil, err
 		}
 	}
-	fault, hit := s.faults.next(methodName(info.FullMethod))
+	fault, hit := s.faults.next(methodName(info.FullMethod), workspaceOf(ctx))
 	if hit && !fault.After {
 		if err := fault.happen(ctx); err != nil {
 			return nil, err
@@ -168,7 +179,7 @@ func (s *Server) disturbUnary(ctx context.Context, req any, info *grpc.UnaryServ
 }
 
 func (s *Server) disturbStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	fault, hit := s.faults.next(methodName(info.FullMethod))
+	fault, hit := s.faults.next(methodName(info.FullMethod), workspaceOf(stream.Context()))
 	if hit && !fault.After {
 		if err := fault.happen(stream.Context()); err != nil {
 			return err

@@ -78,6 +78,18 @@ func TestFaultsHitTheCallsTheyAreMeantFor(t *testing.T) {
 	if got := get(); got != codes.OK {
 		t.Errorf("healed: %v", got)
 	}
+	s.Fail("EnvironmentList", Fault{Code: codes.PermissionDenied, Times: -1, Workspace: "another"})
+	if got := get(); got != codes.OK {
+		t.Errorf("a fault of another workspace: %v", got)
+	}
+	heal := s.Fail("EnvironmentList", Fault{Code: codes.NotFound, Times: -1, Workspace: s.opts.Workspace})
+	if got := get(); got != codes.NotFound {
+		t.Errorf("a fault of this workspace: %v", got)
+	}
+	heal()
+	if got := get(); got != codes.OK {
+		t.Errorf("healed alone: %v", got)
+	}
 }
 
 func TestStalledCallEndsWithItsCaller(t *testing.T) {
