@@ -78,6 +78,7 @@ func modalCommand() *cobra.Command {
 	flags.StringVar(&opts.Token.ID, "token-id", "", "`ID` of the token; else a random one")
 	flags.StringVar(&opts.Token.Secret, "token-secret", "", "`SECRET` of the token; else a random one")
 
+	flags.DurationVar(&opts.ClockAhead, "clock-ahead", 0, "how far the server's clock is ahead of this machine's")
 	flags.DurationVar(&opts.Latency, "latency", 0, "added to every call of the control plane")
 	flags.IntVar(&opts.PageSize, "page-size", 100, "sandboxes on a page of a list")
 	flags.DurationVar(&opts.TimestampGranularity, "timestamp-granularity", 0, "round times of creation down, so that sandboxes share one")
@@ -96,6 +97,8 @@ func modalCommand() *cobra.Command {
 	flags.DurationVar(&opts.RetainFinished, "retain-finished", 0, "how long a finished sandbox is known; 0: always")
 	flags.IntVar(&opts.MaxTagBytes, "max-tag-bytes", 0, "refuse longer tags; 0: none")
 	flags.BoolVar(&opts.NoSeededAccess, "no-seeded-access", false, "a create gives no access to the command router")
+	flags.BoolVar(&opts.NoIssuedAt, "no-issued-at", false, "tokens do not tell when they were issued")
+	flags.BoolVar(&opts.NoCheckedAt, "no-checked-at", false, "MountBatchedCheckExistence does not tell the server's time")
 	flags.DurationVar(&opts.AccessLifetime, "access-lifetime", time.Hour, "how long an access to the command router is good")
 	flags.StringVar(&opts.RouterScheme, "router-scheme", "", "`SCHEME` of the command router's address; else what the client at hand can use")
 

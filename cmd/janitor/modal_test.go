@@ -64,6 +64,24 @@ func TestOnModalExactlyWhatIsDeadIsReclaimed(t *testing.T) {
 	a.check(t, "foreign", foreign, true)
 }
 
+func TestAHostWhoseClockIsNotModalsReclaimsNothing(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"ours is ahead": -time.Hour, "ours is behind": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			opts := production
+			opts.ClockAhead = ahead
+			a := newAccount(t, opts, "")
+			torn := a.stand(t, 1, a.torn())
+			if out, status := a.run(t, "sweep", "--auto-approve"); status != 3 || !strings.Contains(out, "correct the clock of this machine") {
+				t.Errorf("a sweep exits %d:\n%s", status, out)
+			}
+			a.check(t, "torn", torn, true)
+			if out, status := a.run(t, "explain", "prod#"+torn[0]); status != 0 || !strings.Contains(out, "1h0m0s apart") {
+				t.Errorf("explain exits %d:\n%s", status, out)
+			}
+		})
+	}
+}
+
 func TestATokenOfAnotherAccountReclaimsAndForgetsNothing(t *testing.T) {
 	a := newAccount(t, production, "")
 	torn := a.stand(t, 1, a.torn())

@@ -36,6 +36,9 @@ func Explain(ctx context.Context, opts Options, connection, handle string) (Expl
 	if err := r.load(ctx); err != nil {
 		return Explanation{}, err
 	}
+	if _, err := r.identify(ctx, p); err != nil { // which tells its clock too
+		return Explanation{}, fmt.Errorf("read %s#%s: %w", connection, handle, err)
+	}
 	subject, facts, err := r.find(ctx, p, handle)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("read %s#%s: %w", connection, handle, err)

@@ -33,6 +33,7 @@ type app struct {
 	caller      *backend.Caller
 	clock       clock.Clock
 	memory      *memory
+	server      *serverClock
 	// findLag is how long a create whose caller has left may be on its way.
 	findLag     time.Duration
 	checkWithin time.Duration
@@ -69,6 +70,7 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 		caller:      caller,
 		clock:       clk,
 		memory:      newMemory(),
+		server:      &serverClock{ours: clk},
 		findLag:     findLag,
 		checkWithin: checkWithin,
 		turn:        make(chan struct{}, 1),
@@ -183,7 +185,7 @@ func (a *app) dialed() (*client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.client == nil {
-		made, err := dial(a.credentials, a.environment, a.caller)
+		made, err := dial(a.credentials, a.environment, a.caller, a.server)
 		if err != nil {
 			return nil, err
 		}

@@ -28,6 +28,7 @@ var repeatable = map[string]bool{
 	"ImageGetOrCreate":              true,
 	"ImageDelete":                   true,
 	"ImagePublish":                  true,
+	"MountBatchedCheckExistence":    true,
 	"SecretGetOrCreate":             true, // one too many vanishes by itself
 	"SandboxGetCommandRouterAccess": true,
 	"SandboxGetFromName":            true,

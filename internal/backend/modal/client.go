@@ -25,6 +25,7 @@ import (
 type client struct {
 	*sdk.Client
 	caller *backend.Caller
+	server *serverClock
 	conn   atomic.Pointer[grpc.ClientConn] // nil before the first call
 }
 
@@ -38,12 +39,12 @@ const maxThrottleWait = 2 * time.Minute
 var environ sync.Mutex
 
 // dial makes a client. It connects to nothing yet.
-func dial(credentials backend.Credentials, environment string, caller *backend.Caller) (*client, error) {
+func dial(credentials backend.Credentials, environment string, caller *backend.Caller, server *serverClock) (*client, error) {
 	environ.Lock()
 	defer environ.Unlock()
 	defer overrule(credentials)()
 
-	c := &client{caller: caller}
+	c := &client{caller: caller, server: server}
 	wait := maxThrottleWait
 	made, err := sdk.NewClientWithOptions(&sdk.ClientParams{
 		TokenID:     credentials[fieldTokenID],
@@ -107,7 +108,12 @@ func (c *client) intercept(ctx context.Context, method string, req, reply any, c
 	c.conn.Store(conn)
 	call := callOf(method)
 	err := c.caller.Do(ctx, call, func(ctx context.Context) error {
-		return settled(ctx, call, invoke(ctx, method, req, reply, conn, options...))
+		begun := c.server.ours.Now()
+		err := settled(ctx, call, invoke(ctx, method, req, reply, conn, options...))
+		if err == nil {
+			c.server.note(reply, begun)
+		}
+		return err
 	})
 	if birth, ok := ctx.Value(birthKey{}).(*birth); ok && err == nil {
 		birth.note(reply)

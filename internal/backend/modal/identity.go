@@ -18,7 +18,7 @@ import (
 // takes calls and answers none is told of within seconds.
 const checkWithin = 10 * time.Second
 
-// Check looks whose token it is and looks the app up anew. The identity is the
+// Check looks whose token it is, looks the app up anew, and asks for the time. The identity is the
 // workspace's name and the app's id: the same URI exists in every account. In
 // another workspace, or without the app, the identity is the workspace alone.
 func (a *app) Check(ctx context.Context) (backend.Status, error) {
@@ -38,6 +38,10 @@ func (a *app) check(ctx context.Context) (backend.Status, error) {
 	}
 	workspace, err := s.workspaceName(ctx)
 	if err != nil {
+		return backend.Status{}, err
+	}
+	s.readClock(ctx)
+	if err := context.Cause(ctx); err != nil {
 		return backend.Status{}, err
 	}
 	return backend.Status{Identity: workspace + "/" + s.found.AppID}, nil

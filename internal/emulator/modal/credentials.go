@@ -123,12 +123,13 @@ func bearer(headers metadata.MD) string {
 
 // issueToken signs a token for audience. Clients want three parts and an exp.
 func (s *Server) issueToken(audience string, lifetime time.Duration) (string, error) {
-	now := clock.System().Now()
 	claims := jwt.RegisteredClaims{
 		ID:        rand.Text(),
 		Audience:  jwt.ClaimStrings{audience},
-		IssuedAt:  jwt.NewNumericDate(now),
-		ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
+		ExpiresAt: jwt.NewNumericDate(clock.System().Now().Add(lifetime)),
+	}
+	if !s.opts.NoIssuedAt {
+		claims.IssuedAt = jwt.NewNumericDate(s.Now())
 	}
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(s.key)
 }

@@ -50,7 +50,7 @@ const maxMessage = 100 << 20
 type Server struct {
 	opts     Options
 	base     clock.Clock
-	offset   atomic.Int64 // nanoseconds by which Advance moved the clock
+	offset   atomic.Int64 // nanoseconds by which the clock was moved
 	log      *slog.Logger
 	address  string
 	dir      string // of this server's own; removed by Close
@@ -96,6 +96,7 @@ func Start(opts Options) (*Server, error) {
 	if opts.Clock != nil {
 		s.base = opts.Clock
 	}
+	s.offset.Store(int64(opts.ClockAhead))
 	s.log = s.opts.Log
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	if s.dir, err = makeDirectory(); err != nil {

@@ -24,9 +24,11 @@ type Options struct {
 	// Environments of each workspace, the default one first; none: "main".
 	Environments []string
 	// Clock is by which sandboxes live and end; nil: this machine's. Who moves it
-	// is noticed at the next call; Server.Advance is noticed at once. Tokens always
-	// follow this machine's clock, as the clients judge them by it.
+	// is noticed at the next call; Server.Advance is noticed at once. Tokens are
+	// issued by it too, but end by this machine's, as the clients judge them by that.
 	Clock clock.Clock
+	// ClockAhead is how far that clock is ahead of what it should be.
+	ClockAhead time.Duration
 	// Log takes what a person should see, such as methods that are not known;
 	// nil: nothing is logged.
 	Log *slog.Logger
@@ -83,6 +85,11 @@ type Options struct {
 	// AccessLifetime is how long an access to the command router is good; 0: one
 	// hour. Clients fetch a new one when less than 30 s are left.
 	AccessLifetime time.Duration
+	// NoIssuedAt leaves iat out of the tokens, where only exp is asked for.
+	NoIssuedAt bool
+	// NoCheckedAt leaves the server's time out of the reply to
+	// MountBatchedCheckExistence, where it is optional.
+	NoCheckedAt bool
 	// RouterScheme replaces the scheme of the command router's address; empty:
 	// the one that the client at hand can use.
 	RouterScheme string
