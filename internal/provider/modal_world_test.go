@@ -23,10 +23,14 @@ var modalServer *emulator.Server
 // badCommand fails the build of an image.
 const badCommand = "RUN pip install no-such-package"
 
+// longestTag is how many bytes of a name or value Modal takes here. Where its
+// limit is, nobody knows.
+const longestTag = 500
+
 // withModal runs the tests beside the emulator, and with no credential of
 // anybody in the environment.
 func withModal(run func() int) (code int) {
-	server, err := emulator.Start(emulator.Options{FailBuilds: []string{badCommand}})
+	server, err := emulator.Start(emulator.Options{FailBuilds: []string{badCommand}, MaxTagBytes: longestTag})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

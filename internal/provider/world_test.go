@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -112,14 +113,27 @@ func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) 
 }
 
 // run goes through the steps, destroys what is left, and demands that nothing is
-// but what was retired.
+// but what was retired. Steps that must fail must do so soon.
 func (w *world) run(steps ...resource.TestStep) {
 	w.t.Helper()
+	failsSoon := func() {}
 	for i := range steps {
 		if steps[i].Config != "" {
 			steps[i].Config = w.head + steps[i].Config
 		}
+		before, fails := steps[i].PreConfig, steps[i].ExpectError != nil
+		steps[i].PreConfig = func() {
+			failsSoon()
+			if before != nil {
+				before()
+			}
+			failsSoon = func() {}
+			if fails {
+				failsSoon = w.soon(fmt.Sprintf("step %d", i+1))
+			}
+		}
 	}
+	defer func() { failsSoon() }()
 	resource.UnitTest(w.t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps:                    steps,
@@ -134,6 +148,21 @@ func (w *world) run(steps ...resource.TestStep) {
 			return nil
 		},
 	})
+}
+
+// withinSeconds is how soon bad input must be told of, the work of Terraform on a
+// busy machine included.
+const withinSeconds = 30 * time.Second
+
+// soon demands that what is called what is over soon, when the result is called.
+func (w *world) soon(what string) (over func()) {
+	began := clock.System().Now()
+	return func() {
+		w.t.Helper()
+		if took := clock.System().Now().Sub(began); took > withinSeconds {
+			w.t.Errorf("%s took %s, which is more than %s", what, took, withinSeconds)
+		}
+	}
 }
 
 // instance is the configuration of sandbox_instance.it with an hour to live,

@@ -68,7 +68,7 @@ func (r *instanceResource) make(ctx context.Context, conn *Connection, plan *ins
 
 	made, err := backend.Create(ctx, conn.Backend, request)
 	if err != nil {
-		return sandbox.Ref{}, err
+		return sandbox.Ref{}, refusedTag(err, request.Tags)
 	}
 	conn.Snapshot.Forget(made.Ref)
 	plan.Handle = types.StringValue(made.Handle)

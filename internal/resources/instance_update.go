@@ -149,9 +149,10 @@ func (u *update) writeTags(ctx context.Context) error {
 		return err
 	}
 	formerly := mapStrings(u.state.Tags)
-	err = backend.EditTags(ctx, u.conn.Backend, u.ref, func(tags sandbox.Tags) { next.write(tags, formerly) })
+	var wanted sandbox.Tags
+	err = backend.EditTags(ctx, u.conn.Backend, u.ref, func(tags sandbox.Tags) { next.write(tags, formerly); wanted = tags })
 	if err != nil {
-		return err
+		return refusedTag(err, wanted)
 	}
 	u.state.Owner, u.state.Tags = u.plan.Owner, u.plan.Tags
 	return nil
