@@ -36,7 +36,12 @@ func made(t *testing.T, name string) attachment {
 // modal is our own backend at the place.
 func modal(t *testing.T) backend.Backend {
 	t.Helper()
-	conn, err := connect.Parse(place)
+	return open(t, place)
+}
+
+func open(t *testing.T, uri string) backend.Backend {
+	t.Helper()
+	conn, err := connect.Parse(uri)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +70,12 @@ func tags(t *testing.T, handle string) sandbox.Tags {
 // retag writes tags past everybody else; an empty value takes the tag off.
 func retag(t *testing.T, handle string, changes sandbox.Tags) {
 	t.Helper()
-	err := backend.EditTags(t.Context(), modal(t), sandbox.Ref{Handle: handle}, func(tags sandbox.Tags) {
+	retagAt(t, modal(t), handle, changes)
+}
+
+func retagAt(t *testing.T, b backend.Backend, handle string, changes sandbox.Tags) {
+	t.Helper()
+	err := backend.EditTags(t.Context(), b, sandbox.Ref{Handle: handle}, func(tags sandbox.Tags) {
 		for key, value := range changes {
 			if tags[key] = value; value == "" {
 				delete(tags, key)
