@@ -57,7 +57,7 @@ type attachRow struct {
 
 // These rows are about the loop around attach and release that lives in
 // Airflow's toolset (choice of owner and holder, handle checks, retries of the
-// release); only a run against the released Airflow can check them.
+// release): internal/interop runs them against the released Airflow.
 const needsToolset = "needs Airflow's own toolset"
 
 func TestAttachAndReleaseWriteWhatAirflowWrites(t *testing.T) {
@@ -143,7 +143,7 @@ func (row attachRow) checkAttached(t *testing.T, s *tagStore, now time.Time) {
 }
 
 // What a release makes of a vendor's error is decided in Airflow's toolset and
-// in its Modal backend; only a run against the released Airflow can check it.
+// in its Modal backend: internal/interop runs these against the released Airflow.
 func TestRowsAboutFailingReleasesAreKnownByName(t *testing.T) {
 	const needsModal = "needs Airflow's own toolset and its Modal backend"
 	elsewhere := except(map[string]string{

@@ -12,10 +12,15 @@ import json
 import logging
 import os
 import sys
+import time
+import types
+import unittest.mock
 
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # whatever else is printed is a complaint
 
+import contract
+import modal
 from airflow.providers.common.ai.sandbox import base
 from airflow.providers.common.ai.sandbox.base import SandboxSpec, SandboxTerminalError
 from airflow.providers.common.ai.sandbox.modal import ModalSandboxBackend
@@ -103,8 +108,18 @@ def read_tags(handle):
 
 
 @operation
-def create(spec=None, settings=None):
-    return backend(settings).create(spec=None if spec is None else SandboxSpec(**spec))
+def create(spec=None, settings=None, ago=0):
+    """Makes a sandbox as the creating task does, or did so many seconds ago."""
+    clock = types.SimpleNamespace(time=lambda: time.time() - ago, monotonic=time.monotonic)
+    with unittest.mock.patch("airflow.providers.common.ai.sandbox.modal.time", clock):
+        return backend(settings).create(spec=None if spec is None else SandboxSpec(**spec))
+
+
+@operation
+def create_plain(app, tags):
+    """Makes a sandbox with Modal's SDK alone, as others in the same app may."""
+    found = modal.App.lookup(app, create_if_missing=True)
+    return modal.Sandbox.create(app=found, tags=tags, timeout=120).object_id
 
 
 @operation
@@ -125,6 +140,21 @@ def decode_network(tag):
         "allow_egress_to": read.allow_egress_to,
         "allow_egress_to_cidrs": read.allow_egress_to_cidrs,
     }
+
+
+@operation
+def replay(now, rows):
+    return [contract.replay(now, row) for row in rows]
+
+
+@operation
+def release_modal(now, row):
+    return contract.release_modal(now, row)
+
+
+@operation
+def judge(now, rows, settings):
+    return [contract.judge(now, row, settings) for row in rows]
 
 
 def main():
