@@ -7,7 +7,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
-	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
-	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -200,69 +197,4 @@ func TestKilledAtAnyCallToModalTheNextRunEndsTheSame(t *testing.T) {
 			t.Fatalf("killed at call %d", at)
 		}
 	}
-}
-
-// TestJanitorBesideAnApplyHarmsNothing sweeps without a pause while the calls of
-// an apply are made: sandboxes are created, replaced while a task holds them,
-// and destroyed.
-func TestJanitorBesideAnApplyHarmsNothing(t *testing.T) {
-	a := newAccount(t, production, "grace: {retired: 1ms, failed_teardown: 1h}")
-	place := prepared(t, a.open(t))
-	applied, apply := context.WithCancel(t.Context())
-	var stands, goes []string
-	go func() {
-		defer apply()
-		stands, goes = rotations(t, place, 6)
-	}()
-	for applied.Err() == nil {
-		if out, status := a.run(t, "sweep", "--auto-approve"); status != 0 && status != 3 {
-			t.Errorf("beside an apply it exits %d:\n%s", status, out)
-		}
-	}
-	for range 2 {
-		a.run(t, "sweep", "--auto-approve")
-	}
-	a.check(t, "made, or replaced and held", stands, true)
-	a.check(t, "replaced and free, or destroyed", goes, false)
-}
-
-// rotations replaces sandboxes n times, every other one while it is held.
-func rotations(t *testing.T, place backend.Backend, n int) (stands, goes []string) {
-	edit := func(ref sandbox.Ref, key, value string) {
-		if err := backend.EditTags(t.Context(), place, ref, func(tags sandbox.Tags) { tags[key] = value }); err != nil {
-			t.Errorf("edit %s: %v", ref.Handle, err)
-		}
-	}
-	create := func() sandbox.Ref {
-		now := clock.System().Now()
-		tags := sandbox.Tags{
-			sandbox.TagManagedBy: sandbox.ManagedByTerraform, tagOwner: "terraform:prod/x",
-			tagExpiresAt: airflow.FormatExpiry(now.Add(time.Hour)),
-		}
-		made, err := backend.Create(t.Context(), place, backend.NewRequest(sandbox.Spec{Lifetime: time.Hour}, tags, now))
-		if err != nil {
-			t.Errorf("create: %v", err)
-		}
-		return made.Ref
-	}
-	current := create()
-	for i := range n {
-		held := i%2 == 0
-		if held {
-			edit(current, airflow.TagHolder, "etl/run/task")
-		}
-		next := create()
-		edit(current, sandbox.TagRetiredAt, airflow.FormatExpiry(clock.System().Now()))
-		if held {
-			stands = append(stands, current.Handle)
-		} else {
-			goes = append(goes, current.Handle)
-		}
-		current = next
-	}
-	last := create()
-	if err := place.Destroy(t.Context(), last); err != nil {
-		t.Errorf("destroy: %v", err)
-	}
-	return append(stands, current.Handle), append(goes, last.Handle)
 }

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -20,6 +21,9 @@ type Call struct {
 	Method string
 	// Number counts all calls of the server, from 1.
 	Number int
+	// TokenID tells the callers of one workspace apart; the command router's calls
+	// carry none.
+	TokenID string
 	// Request is the message; of a stream, its first, and only once the call has
 	// been handled. It must not be changed.
 	Request proto.Message
@@ -50,9 +54,10 @@ func (s *Server) ResetCalls() {
 	s.calls.counts = nil
 }
 
-func (s *Server) begin(fullMethod string, request any) *Call {
+func (s *Server) begin(ctx context.Context, fullMethod string, request any) *Call {
 	message, _ := request.(proto.Message)
-	call := &Call{Method: methodName(fullMethod), Request: message}
+	headers, _ := metadata.FromIncomingContext(ctx)
+	call := &Call{Method: methodName(fullMethod), Request: message, TokenID: header(headers, "x-modal-token-id")}
 	s.calls.mu.Lock()
 	s.calls.total++
 	call.Number = s.calls.total
@@ -82,14 +87,14 @@ func (s *Server) finish(call *Call, err error) {
 }
 
 func (s *Server) recordUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	call := s.begin(info.FullMethod, req)
+	call := s.begin(ctx, info.FullMethod, req)
 	reply, err := handle(ctx, req)
 	s.finish(call, err)
 	return reply, err
 }
 
 func (s *Server) recordStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	call := s.begin(info.FullMethod, nil)
+	call := s.begin(stream.Context(), info.FullMethod, nil)
 	recorded := &recordedStream{ServerStream: stream, calls: &s.calls, call: call}
 	err := handle(srv, recorded)
 	s.finish(call, err)
