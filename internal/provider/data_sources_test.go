@@ -90,12 +90,13 @@ func TestOneSandboxIsReadWhoeverMadeIt(t *testing.T) {
 	w := newWorld(t)
 	ends := w.clock.Now().Add(time.Hour).Truncate(time.Second)
 	made := w.foreign(sandbox.Spec{Lifetime: time.Hour}, sandbox.Tags{
-		airflow.TagOwner:     "etl/run",
-		airflow.TagHolder:    "etl/run/agent[3]",
-		airflow.TagExpiresAt: airflow.FormatExpiry(ends),
-		airflow.TagNetwork:   `{ "allow_egress_to": ["a.example.org"], "allow_egress_to_cidrs": [], "block_network": true }`,
-		airflow.TagWorkdir:   "/data",
-		"team":               "research",
+		airflow.TagOwner:      "etl/run",
+		airflow.TagHolder:     "etl/run/agent[3]",
+		airflow.TagExpiresAt:  airflow.FormatExpiry(ends),
+		airflow.TagNetwork:    `{ "allow_egress_to": ["a.example.org"], "allow_egress_to_cidrs": [], "block_network": true }`,
+		airflow.TagWorkdir:    "/data",
+		sandbox.TagDeployment: "prod",
+		"team":                "research",
 	})
 	at := func(name string, check knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("data.sandbox_instance.it", tfjsonpath.New(name), check)
@@ -107,6 +108,7 @@ func TestOneSandboxIsReadWhoeverMadeIt(t *testing.T) {
 			at("state", knownvalue.StringExact("running")),
 			at("owner", knownvalue.StringExact("etl/run")),
 			at("holder", knownvalue.StringExact("etl/run/agent[3]")),
+			at("deployment", knownvalue.StringExact("prod")),
 			at("workdir", knownvalue.StringExact("/data")),
 			at("expires_at", knownvalue.StringExact(ends.Format(time.RFC3339))),
 			at("created_at", knownvalue.NotNull()),
@@ -124,7 +126,7 @@ func TestASandboxWithoutAirflowsTagsIsReadWithNulls(t *testing.T) {
 	w := newWorld(t)
 	made := w.foreign(sandbox.Spec{Lifetime: time.Hour}, sandbox.Tags{airflow.TagNetwork: "{", airflow.TagExpiresAt: "soon"})
 	var checks []statecheck.StateCheck
-	for _, name := range []string{"owner", "holder", "workdir", "network_policy"} {
+	for _, name := range []string{"owner", "holder", "deployment", "workdir", "network_policy"} {
 		checks = append(checks, statecheck.ExpectKnownValue("data.sandbox_instance.it", tfjsonpath.New(name), knownvalue.Null()))
 	}
 	w.look(resource.TestStep{

@@ -59,7 +59,7 @@ func (r *connectionResource) Schema(_ context.Context, _ resource.SchemaRequest,
 				Validators: []validator.String{check("the name of a credential set", connect.CheckCredentialsName)},
 			},
 			"deployment": schema.StringAttribute{
-				MarkdownDescription: "Marker of the Airflow deployment for which sandboxes are made here. It is stamped on them.",
+				MarkdownDescription: "Marker of the Airflow deployment for which sandboxes are made here. It is stamped on those that have none of their own.",
 				Optional:            true,
 				Validators:          []validator.String{check("the marker of a deployment", connect.CheckDeployment)},
 			},

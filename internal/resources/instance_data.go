@@ -20,6 +20,7 @@ type instanceData struct {
 	State         types.String      `tfsdk:"state"`
 	Owner         types.String      `tfsdk:"owner"`
 	Holder        types.String      `tfsdk:"holder"`
+	Deployment    types.String      `tfsdk:"deployment"`
 	Workdir       types.String      `tfsdk:"workdir"`
 	NetworkPolicy types.Object      `tfsdk:"network_policy"`
 	Tags          types.Map         `tfsdk:"tags"`
@@ -33,6 +34,7 @@ var instanceDataType = map[string]attr.Type{
 	"state":          types.StringType,
 	"owner":          types.StringType,
 	"holder":         types.StringType,
+	"deployment":     types.StringType,
 	"workdir":        types.StringType,
 	"network_policy": types.ObjectType{AttrTypes: networkPolicyType},
 	"tags":           types.MapType{ElemType: types.StringType},
@@ -49,12 +51,13 @@ func instanceDataAttributes() map[string]schema.Attribute {
 		return schema.StringAttribute{MarkdownDescription: description, Computed: true, CustomType: timetypes.RFC3339Type{}}
 	}
 	return map[string]schema.Attribute{
-		"handle":  word("The backend's id of the sandbox."),
-		"name":    word("The name it was created with."),
-		"state":   word("One of `starting`, `running`, `idle`, `stopping`, `failed`, `ended` and `unknown`."),
-		"owner":   word("Who may attach; null: nobody may."),
-		"holder":  word("Who is attached right now; null: nobody is."),
-		"workdir": word("Absolute path inside in which commands start; null: not recorded."),
+		"handle":     word("The backend's id of the sandbox."),
+		"name":       word("The name it was created with."),
+		"state":      word("One of `starting`, `running`, `idle`, `stopping`, `failed`, `ended` and `unknown`."),
+		"owner":      word("Who may attach; null: nobody may."),
+		"holder":     word("Who is attached right now; null: nobody is."),
+		"deployment": word("Marker of the Airflow deployment that it is made for; null: it bears none."),
+		"workdir":    word("Absolute path inside in which commands start; null: not recorded."),
 		"network_policy": schema.SingleNestedAttribute{
 			MarkdownDescription: "What its tags say it may reach; null: not recorded, or unreadable.",
 			Computed:            true,
@@ -93,6 +96,7 @@ func instanceDataOf(found sandbox.Sandbox) instanceData {
 		State:         types.StringValue(found.State.String()),
 		Owner:         tagOrNull(found.Tags, airflow.TagOwner),
 		Holder:        stringOrNull(airflow.Holder(found.Tags)),
+		Deployment:    stringOrNull(found.Tags[sandbox.TagDeployment]),
 		Workdir:       stringOrNull(found.Tags[airflow.TagWorkdir]),
 		NetworkPolicy: types.ObjectNull(networkPolicyType),
 		Tags:          types.MapNull(types.StringType),

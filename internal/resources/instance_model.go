@@ -21,6 +21,7 @@ type instanceModel struct {
 	Lifetime      types.String `tfsdk:"lifetime"`
 	RenewBefore   types.String `tfsdk:"renew_before"`
 	Owner         types.String `tfsdk:"owner"`
+	Deployment    types.String `tfsdk:"deployment"`
 	Tags          types.Map    `tfsdk:"tags"`
 	NetworkPolicy types.Object `tfsdk:"network_policy"`
 	OnHeld        types.String `tfsdk:"on_held"`
@@ -116,7 +117,7 @@ func (m instanceModel) stamp(conn *Connection, expiresAt time.Time) (stamp, erro
 		owner:      m.Owner.ValueString(),
 		network:    network,
 		workdir:    m.workdir(conn),
-		deployment: conn.Deployment(),
+		deployment: m.Deployment.ValueString(),
 		expiresAt:  expiresAt,
 		user:       mapStrings(m.Tags),
 	}, nil

@@ -37,6 +37,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	var configured types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("deployment"), &configured)...)
+	plan.Deployment = plannedDeployment(configured, conn)
 	if req.State.Raw.IsNull() {
 		dryRunCreate(ctx, conn, plan, nil, &resp.Diagnostics)
 	} else {
@@ -73,6 +76,18 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	}
 	plan.Attachment = plan.attachment(conn)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// plannedDeployment is the marker that a sandbox bears: its own, or else that of
+// its connection.
+func plannedDeployment(configured types.String, conn *Connection) types.String {
+	switch {
+	case !configured.IsNull():
+		return configured
+	case conn == nil:
+		return types.StringUnknown()
+	}
+	return stringOrNull(conn.Deployment())
 }
 
 // planRenewal makes unknown what a renewal changes. Whether one is really due

@@ -107,7 +107,7 @@ func (r *instanceResource) judge(state instanceModel, found sandbox.Sandbox, con
 		return replacingDue
 	case !expiry.IsZero() && before > 0 && !now.Before(expiry.Add(-before)):
 		return renewalDue
-	case found.TagsKnown && (stamp{workdir: state.workdir(conn), deployment: conn.Deployment()}).damaged(found.Tags):
+	case found.TagsKnown && (stamp{workdir: state.workdir(conn)}).damaged(found.Tags):
 		return repairDue
 	}
 	return nothingDue
@@ -130,6 +130,7 @@ func (m *instanceModel) follow(found sandbox.Sandbox, conn *Connection) {
 	}
 	owner, owned := found.Tags[airflow.TagOwner]
 	m.Owner = types.StringPointerValue(pointerIf(owner, owned))
+	m.Deployment = stringOrNull(found.Tags[sandbox.TagDeployment])
 	if policy, err := airflow.DecodeNetwork(found.Tags[airflow.TagNetwork]); err == nil {
 		was, _ := policyOf(m.NetworkPolicy)
 		if !airflow.SameNetwork(was, policy) {

@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -75,6 +76,14 @@ func lifeAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Who may attach: the owner that a Dag presents, see the function `dag_run_owner`. Changed in place.",
 			Optional:            true,
 			Validators:          []validator.String{check("an owner", airflow.CheckOwner)},
+		},
+		"deployment": schema.StringAttribute{
+			MarkdownDescription: "Marker of the Airflow deployment whose Dags use the sandbox, stamped as the tag `taskowned_deployment`: " +
+				"the janitor believes what a deployment says of its runs and tasks only about sandboxes that bear its marker. " +
+				"Left out, the `deployment` of the connection, over which it wins. Changed in place.",
+			Optional:   true,
+			Computed:   true,
+			Validators: []validator.String{check("the marker of a deployment", connect.CheckDeployment)},
 		},
 		"on_held": schema.StringAttribute{
 			MarkdownDescription: "What a destroy does with a sandbox that a running task holds, where Airflow can attach: `wait` " +

@@ -58,7 +58,6 @@ func TestReadJudgesByTheEarlierOfTagAndServerEnd(t *testing.T) {
 		"unreadable expiry":                   {edit: func(s *sandbox.Sandbox) { s.Tags[airflow.TagExpiresAt] = "soon" }, want: repairDue},
 		"missing network tag":                 {edit: func(s *sandbox.Sandbox) { delete(s.Tags, airflow.TagNetwork) }, want: repairDue},
 		"another workdir":                     {edit: func(s *sandbox.Sandbox) { s.Tags[airflow.TagWorkdir] = "/x" }, want: repairDue},
-		"another deployment":                  {edit: func(s *sandbox.Sandbox) { s.Tags[sandbox.TagDeployment] = "x" }, want: repairDue},
 		"not ours any more":                   {edit: func(s *sandbox.Sandbox) { delete(s.Tags, sandbox.TagManagedBy) }, want: repairDue},
 		"retired although it is in the state": {edit: func(s *sandbox.Sandbox) { s.Tags[sandbox.TagRetiredAt] = "1" }, want: repairDue},
 		"no tags in this reply":               {edit: func(s *sandbox.Sandbox) { s.Tags, s.TagsKnown = nil, false }, want: nothingDue},
@@ -82,12 +81,12 @@ func TestReadJudgesByTheEarlierOfTagAndServerEnd(t *testing.T) {
 
 func TestReadKeepsWhatAReplyDoesNotTell(t *testing.T) {
 	state := sample()
-	state.Owner = types.StringValue("terraform:a")
+	state.Owner, state.Deployment = types.StringValue("terraform:a"), types.StringValue("prod")
 	state.Tags = stringsMap(map[string]string{"a": "1"})
 	state.CreatedAt, state.ExpiresAt = momentValue(noon), momentValue(noon.Add(time.Hour))
 	was := state
 	state.follow(sandbox.Sandbox{Ref: sandbox.Ref{Handle: "sb"}}, opened(t, "local:///a", plain{}))
-	if !state.Owner.Equal(was.Owner) || !state.Tags.Equal(was.Tags) ||
+	if !state.Owner.Equal(was.Owner) || !state.Deployment.Equal(was.Deployment) || !state.Tags.Equal(was.Tags) ||
 		!state.CreatedAt.Equal(was.CreatedAt) || !state.ExpiresAt.Equal(was.ExpiresAt) {
 		t.Errorf("%+v became %+v", was, state)
 	}
@@ -96,9 +95,11 @@ func TestReadKeepsWhatAReplyDoesNotTell(t *testing.T) {
 func TestImportTellsWhatTheSandboxTells(t *testing.T) {
 	state := instanceModel{Tags: types.MapNull(types.StringType), NetworkPolicy: types.ObjectNull(networkPolicyType)}
 	found := alive()
+	found.Tags[sandbox.TagDeployment] = "prod"
 	found.Tags["team"], found.Tags[airflow.TagHolder], found.Tags[airflow.TagWorkdir] = "research", "a/b/c", "/data"
 	state.follow(found, opened(t, "local:///a", plain{}))
 	if state.Lifetime.ValueString() != "1h" || state.Workdir.ValueString() != "/data" ||
+		state.Deployment.ValueString() != "prod" ||
 		!state.Tags.Equal(stringsMap(map[string]string{"team": "research"})) || !state.NetworkPolicy.IsNull() {
 		t.Errorf("%+v", state)
 	}

@@ -61,7 +61,5 @@ func (s stamp) damaged(tags sandbox.Tags) bool {
 	if _, retired := tags[sandbox.TagRetiredAt]; retired {
 		return true
 	}
-	return tags[sandbox.TagManagedBy] != sandbox.ManagedByTerraform ||
-		tags[airflow.TagWorkdir] != s.workdir ||
-		tags[sandbox.TagDeployment] != s.deployment
+	return tags[sandbox.TagManagedBy] != sandbox.ManagedByTerraform || tags[airflow.TagWorkdir] != s.workdir
 }
