@@ -3,12 +3,38 @@
 
 package airflow
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Questions are what one deployment is asked at once.
 type Questions struct {
 	Runs  []DagRun
 	Tasks []TaskInstance
+}
+
+// Len is how many they are.
+func (q Questions) Len() int { return len(q.Runs) + len(q.Tasks) }
+
+// And returns the questions of both, each once and in order.
+func (q Questions) And(other Questions) Questions {
+	both := Questions{slices.Concat(q.Runs, other.Runs), slices.Concat(q.Tasks, other.Tasks)}
+	slices.SortFunc(both.Runs, DagRun.Compare)
+	slices.SortFunc(both.Tasks, TaskInstance.Compare)
+	both.Runs, both.Tasks = slices.Compact(both.Runs), slices.Compact(both.Tasks)
+	return both
+}
+
+// Compare orders runs by Dag and id.
+func (r DagRun) Compare(other DagRun) int {
+	return cmp.Or(cmp.Compare(r.DagID, other.DagID), cmp.Compare(r.RunID, other.RunID))
+}
+
+// Compare orders task instances by run, task and map index.
+func (t TaskInstance) Compare(other TaskInstance) int {
+	return cmp.Or(t.DagRun.Compare(other.DagRun), cmp.Compare(t.TaskID, other.TaskID), cmp.Compare(t.MapIndex, other.MapIndex))
 }
 
 // Answers are what one deployment said. Absent is what it was not asked; what it

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -84,14 +85,18 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	}
 	facts, err := r.read(ctx, p, v.Key)
 	switch {
-	case errors.Is(err, backend.ErrNotFound) && v.Attempts > 0:
+	case errors.Is(err, backend.ErrNotFound) && !p.unasked[v.Key].Asked.IsZero():
 		return Reclaimed, ""
 	case errors.Is(err, backend.ErrNotFound):
 		return Vanished, ""
 	case err != nil:
 		return Failed, "read it again: " + err.Error()
 	}
-	if now := r.judge(&facts, p.Policy, 0); now.Outcome != verdict.Condemned || now.Reason != v.Reason {
+	if v.Reason.NeedsAirflow() {
+		facts.Airflow.Answers = airflow.Answers{}
+		r.hear(ctx, p, &facts)
+	}
+	if now := r.judge(&facts, p.Policy, 0); now.Outcome != verdict.Condemned || now.Reason != v.Reason || now.Claim != v.Claim {
 		return Spared, contradiction(now)
 	}
 	if why := r.over(); why != "" {
@@ -99,6 +104,9 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	}
 	if why := r.overtaken(ctx); why != "" {
 		return Postponed, why
+	}
+	if v.Act == verdict.Release {
+		return r.release(ctx, p, v)
 	}
 	asked := r.ask(ctx, p, facts.Subjects[0])
 	_, err = r.read(ctx, p, v.Key)
@@ -158,7 +166,12 @@ func (p *place) intend(v verdict.Verdict, now time.Time) {
 	mark := p.marks[v.Key]
 	p.unasked[v.Key] = mark
 	mark.Attempts++
-	mark.Asked, mark.Next, mark.LastError = now, time.Time{}, ""
+	mark.Next, mark.LastError = time.Time{}, ""
+	if v.Act == verdict.Release {
+		mark.Claim, mark.Taken = v.Claim, now
+	} else {
+		mark.Asked = now
+	}
 	if mark.Attempts > 1 {
 		mark.Next = now.Add(verdict.BackOff(mark.Attempts - 1))
 	}
@@ -175,7 +188,9 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 	switch result {
 	case Reclaimed, Vanished:
 		p.marks[v.Key] = verdict.Mark{Reason: v.Reason, First: mark.First, Gone: r.Clock.Now()}
-	case Asked, Failed:
+	case Released, Restored:
+		delete(p.marks, v.Key)
+	case Asked, Failed: // of a release, mark.Taken stays: what came of it is not known
 		mark.Next = r.Clock.Now().Add(verdict.BackOff(mark.Attempts))
 		if result == Failed {
 			mark.LastError = detail
@@ -188,6 +203,9 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 		}
 		if intended {
 			p.marks[v.Key] = before
+		} else if result == Spared { // an earlier run's release
+			mark.Taken = time.Time{}
+			p.marks[v.Key] = mark
 		}
 		attempt = 0
 	}

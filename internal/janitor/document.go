@@ -53,6 +53,7 @@ type Scope struct {
 	Place        string        `json:"place,omitempty"`        // the identity that answered at the last look, see backend.Status
 	LastLook     time.Time     `json:"last_look,omitzero"`     // the clock at the last look
 	LastComplete time.Time     `json:"last_complete,omitzero"` // and at the last complete one
+	LastHeard    time.Time     `json:"last_heard,omitzero"`    // the clock when its Airflow last answered
 	LastCount    int           `json:"last_count"`             // sandboxes it listed, but for those that were asked to go
 	Marks        verdict.Marks `json:"marks"`
 }

@@ -43,6 +43,8 @@ func Explain(ctx context.Context, opts Options, connection, handle string) (Expl
 	if err != nil {
 		return Explanation{}, fmt.Errorf("read %s#%s: %w", connection, handle, err)
 	}
+	facts.Subjects = []verdict.Subject{subject}
+	r.hear(ctx, p, &facts)
 	return Explanation{
 		Explanation: verdict.Explain(subject, &facts, p.Policy),
 		Connection:  connection,
@@ -100,6 +102,7 @@ func (p *place) unlisted(r *run) verdict.Facts {
 		Marks:      p.known.Marks,
 		ServerEnds: p.Backend.Capabilities().ServerEnds,
 		ClockDoubt: clockDoubt(p),
+		Airflow:    verdict.Testimony{Deployment: p.Policy.Airflow},
 	}
 }
 

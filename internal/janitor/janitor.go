@@ -36,12 +36,13 @@ type run struct {
 type place struct {
 	Connection
 
-	known  Scope // as it was remembered before this run; nothing, of another place
-	moved  bool  // another place answers, and nobody has accepted that
-	look   Look
-	facts  verdict.Facts
-	counts Counts
-	plan   verdict.Plan
+	known   Scope // as it was remembered before this run; nothing, of another place
+	moved   bool  // another place answers, and nobody has accepted that
+	look    Look
+	facts   verdict.Facts
+	counts  Counts
+	hearing *Hearing // nil: there was nothing to ask
+	plan    verdict.Plan
 
 	unasked verdict.Marks // the marks of what is to be asked, as they were before
 	chosen  []verdict.Verdict
@@ -81,6 +82,7 @@ func Sweep(ctx context.Context, opts Options) (Result, error) {
 	calls, done := r.outlive(ctx)
 	defer done()
 	unsaved := r.saveIntents(calls)
+	r.finishReleases(calls)
 	if unsaved == nil {
 		r.act(calls)
 	} else {
@@ -124,6 +126,7 @@ func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 // decide looks at every place, each on its own, and judges what was seen.
 func (r *run) decide(ctx context.Context) {
 	r.lookAtAll(ctx)
+	r.hearAll(ctx)
 	for _, p := range r.places {
 		if p.look.Nothing {
 			p.marks = p.known.Marks
@@ -170,8 +173,11 @@ func (r *run) postponeAll(why string) {
 func (r *run) withdraw() {
 	for _, p := range r.places {
 		for i := range p.actions {
-			if a := &p.actions[i]; a.Result == Reclaimed {
+			switch a := &p.actions[i]; a.Result {
+			case Reclaimed:
 				a.Result, a.Detail = Asked, "it is absent, which the next run will confirm"
+			case Released:
+				a.Result, a.Detail = Asked, "its claim is off, which the next run will confirm"
 			}
 		}
 	}
@@ -211,6 +217,9 @@ func (r *run) remember() Document {
 		}
 		scope := p.known
 		scope.Place, scope.LastLook = p.facts.Place, p.facts.Now
+		if p.hearing != nil {
+			scope.LastHeard = p.hearing.LastHeard
+		}
 		if p.look.Complete {
 			scope.LastComplete, scope.LastCount = p.facts.Now, p.standing()
 		}

@@ -34,7 +34,10 @@ type lab struct {
 	left  map[sandbox.Ref]sandbox.Leftover
 	asked []string // handles, in the order in which they were asked to go
 
+	written []sandbox.Tags // whole sets, in order
+
 	onList    func(context.Context) error
+	onTags    func(context.Context, sandbox.Ref) error
 	onGet     func(context.Context, sandbox.Ref) error
 	onDestroy func(context.Context, sandbox.Ref) error
 }
@@ -115,6 +118,38 @@ func (l *lab) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error)
 		}
 	}
 	return sandbox.Sandbox{}, fmt.Errorf("get sandbox %s: %w", ref.Handle, backend.ErrNotFound)
+}
+
+func (l *lab) SetTags(ctx context.Context, ref sandbox.Ref, tags sandbox.Tags) error {
+	l.mu.Lock()
+	box, there := l.boxes[ref]
+	if !there {
+		l.mu.Unlock()
+		return backend.ErrNotFound
+	}
+	box.Tags = tags.Clone()
+	l.boxes[ref] = box
+	l.written = append(l.written, tags.Clone())
+	l.mu.Unlock()
+	if l.onTags != nil {
+		return l.onTags(ctx, ref)
+	}
+	return nil
+}
+
+// tag sets a tag, or takes it off, as another program does.
+func (l *lab) tag(handle, key, value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ref, box := range l.boxes {
+		if ref.Handle == handle {
+			box.Tags = box.Tags.Clone()
+			if box.Tags[key] = value; value == "" {
+				delete(box.Tags, key)
+			}
+			l.boxes[ref] = box
+		}
+	}
 }
 
 func (l *lab) Destroy(ctx context.Context, ref sandbox.Ref) error {

@@ -100,7 +100,7 @@ func (p *place) lets(v verdict.Verdict) bool {
 	if _, marked := p.known.Marks[v.Key]; marked {
 		return false
 	}
-	return p.counts.tally(v.Outcome)
+	return v.Outcome != verdict.Unheard && p.tally(v) // what can be asked about is kept for that
 }
 
 // survey lists a place once, sandboxes first and then what they left behind.
@@ -115,6 +115,7 @@ func (r *run) survey(ctx context.Context, p *place, letGo func(verdict.Verdict) 
 		ServerEnds: p.Backend.Capabilities().ServerEnds,
 		Complete:   true, // the doubt of an early end comes last, and only weakens
 		InUse:      make(map[string]struct{}),
+		Airflow:    verdict.Testimony{Deployment: p.Policy.Airflow},
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -29,6 +29,9 @@ type Options struct {
 	Clock       clock.Clock
 	Log         *slog.Logger // nil: discarded
 
+	// Airflow are the deployments that the policies name.
+	Airflow map[string]Airflow
+
 	DeletesPerRun int           // attempts in one run over all connections; 0: DefaultDeletesPerRun
 	RunDeadline   time.Duration // nothing is begun after it; 0: DefaultRunDeadline; at most MaxRunDeadline
 	CallTimeout   time.Duration // of one read or destroy; 0: DefaultCallTimeout

@@ -16,7 +16,7 @@ type Exit int
 // Refused, Partial, Clean.
 const (
 	ExitClean      Exit = 0
-	ExitPartial    Exit = 2 // a look failed or was incomplete, something failed or needs a person
+	ExitPartial    Exit = 2 // a look failed or was incomplete, an Airflow was not heard, something failed or needs a person
 	ExitRefused    Exit = 3 // a breaker tripped
 	ExitUnreadable Exit = 5 // no connection could be read at all
 	ExitBusy       Exit = 75
@@ -40,8 +40,9 @@ type ConnectionResult struct {
 	Name     string            `json:"name"`
 	Scope    string            `json:"scope"`
 	Look     Look              `json:"look"`
+	Airflow  *Hearing          `json:"airflow,omitempty"` // nil: there was nothing to ask
 	Counts   Counts            `json:"counts"`
-	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended; oldest first
+	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended, and the unheard of an Airflow that is not heard at all; oldest first
 	Refused  []string          `json:"refused,omitempty"`
 	Emptied  bool              `json:"emptied,omitempty"` // refused because nothing is listed any more, see verdict.Plan
 	Token    string            `json:"token,omitempty"`   // passes the share breaker once, see verdict.Plan
@@ -61,14 +62,24 @@ type Look struct {
 	LastComplete time.Time     `json:"last_complete,omitzero"`
 }
 
+// Hearing is how the Airflow of one connection was asked.
+type Hearing struct {
+	Name      string    `json:"name"`
+	Asked     int       `json:"asked"`           // runs and tasks
+	Error     string    `json:"error,omitempty"` // why nothing that it says is believed
+	LastHeard time.Time `json:"last_heard,omitzero"`
+}
+
 // Counts say what became of everything listed.
 type Counts struct {
 	Listed    int `json:"listed"` // sandboxes and leftovers
 	Alive     int `json:"alive"`
-	Ended     int `json:"ended"` // only remembered by the backend
+	Unheard   int `json:"unheard"` // of the alive: its Airflow is another, or does not tell
+	Ended     int `json:"ended"`   // only remembered by the backend
 	Protected int `json:"protected"`
 	Foreign   int `json:"foreign"`
 	Reclaim   int `json:"reclaim"`   // condemned, and the rule is enforced
+	Release   int `json:"release"`   // likewise, and only the claim goes
 	Report    int `json:"report"`    // condemned, but the rule only reports
 	Later     int `json:"later"`     // suspected or backing off
 	NeedsYou  int `json:"needs_you"` // unjudged or quarantined
@@ -83,6 +94,8 @@ const (
 	Reclaimed ActionResult = "reclaimed" // absent by id; said once
 	Vanished  ActionResult = "vanished"  // absent before it was ever asked to go
 	Asked     ActionResult = "asked"     // accepted, still there: the next run confirms
+	Released  ActionResult = "released"  // the claim is off, and its task was over before and after
+	Restored  ActionResult = "restored"  // the claim was off, and stands again: its task came back, or may have
 	Spared    ActionResult = "spared"    // the fresh read contradicted the listing
 	Failed    ActionResult = "failed"
 	Postponed ActionResult = "postponed" // chosen, but the deadline or a stop came first

@@ -29,6 +29,21 @@ func (p *place) unconfirmed() []verdict.Verdict {
 	return asked
 }
 
+// unfinished are the releases that an earlier run began.
+func (p *place) unfinished() []verdict.Verdict {
+	if p.look.Nothing {
+		return nil
+	}
+	var begun []verdict.Verdict
+	for key, mark := range p.known.Marks {
+		if !mark.Taken.IsZero() && mark.Gone.IsZero() {
+			begun = append(begun, verdict.Verdict{Key: key, Reason: mark.Reason, Act: verdict.Release, Claim: mark.Claim})
+		}
+	}
+	slices.SortFunc(begun, func(a, b verdict.Verdict) int { return a.Compare(b.Key) })
+	return begun
+}
+
 // standing is how many of the listed sandboxes should still be there: those
 // that have not ended and whose end was not asked for.
 func (p *place) standing() int {
@@ -44,11 +59,15 @@ func (p *place) standing() int {
 	return standing
 }
 
-// tally counts an outcome that needs nothing further, and reports whether it is one.
-func (c *Counts) tally(outcome verdict.Outcome) bool {
-	switch outcome {
-	case verdict.Alive:
+// tally counts a verdict that needs nothing further, and reports whether it is one.
+func (p *place) tally(v verdict.Verdict) bool {
+	c := &p.counts
+	switch v.Outcome {
+	case verdict.Alive, verdict.Unheard:
 		c.Alive++
+		if v.Doubt != "" && p.Policy.Airflow.Name != "" {
+			c.Unheard++
+		}
 	case verdict.Ended:
 		c.Ended++
 	case verdict.Protected:
@@ -67,7 +86,9 @@ func (p *place) count() {
 	c.Listed = p.facts.Listed + p.facts.Leftovers
 	for _, v := range p.plan.Verdicts {
 		switch {
-		case c.tally(v.Outcome):
+		case p.tally(v):
+		case v.Outcome == verdict.Condemned && v.Mode == verdict.Enforce && v.Act == verdict.Release:
+			c.Release++
 		case v.Outcome == verdict.Condemned && v.Mode == verdict.Enforce:
 			c.Reclaim++
 		case v.Outcome == verdict.Condemned:
@@ -98,6 +119,7 @@ func (p *place) result() ConnectionResult {
 	c := ConnectionResult{
 		Name:    p.Name,
 		Look:    p.look,
+		Airflow: p.hearing,
 		Counts:  p.counts,
 		Refused: p.plan.Refused,
 		Emptied: p.plan.Emptied,
@@ -115,11 +137,12 @@ func (p *place) result() ConnectionResult {
 		}
 	}
 	for _, v := range p.plan.Verdicts {
-		if v.Outcome < verdict.Unjudged {
+		silent := p.hearing != nil && p.hearing.Error != ""
+		if v.Outcome < verdict.Unheard || v.Outcome == verdict.Unheard && silent {
 			continue
 		}
 		c.Verdicts = append(c.Verdicts, v)
-		leaks := v.Outcome >= verdict.BackingOff && !gone[v.Key]
+		leaks := v.Outcome >= verdict.BackingOff && v.Act == verdict.Destroy && !gone[v.Key]
 		if leaks && (c.OldestLeak.IsZero() || v.Since.Before(c.OldestLeak)) {
 			c.OldestLeak = v.Since
 		}
@@ -133,7 +156,7 @@ func (r Result) exit() Exit {
 	for _, c := range r.Connections {
 		unreadable = unreadable && c.Look.Nothing
 		refused = refused || len(c.Refused) > 0
-		partial = partial || !c.Look.Complete || c.Counts.NeedsYou > 0 || slices.ContainsFunc(c.Actions, Action.unfinished)
+		partial = partial || !c.Look.Complete || c.Airflow != nil && c.Airflow.Error != "" || c.Counts.NeedsYou > 0 || slices.ContainsFunc(c.Actions, Action.unfinished)
 	}
 	switch {
 	case unreadable:

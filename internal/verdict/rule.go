@@ -131,5 +131,10 @@ type Rule struct {
 // rules are all reasons, in order of precedence.
 var rules = []Rule{expired, failedTeardown, retired, staleHolder, finishedOwner, orphanedWorkspace}
 
+// NeedsAirflow reports whether the reason rests on Airflow's word.
+func (r Reason) NeedsAirflow() bool {
+	return slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Reason == r && rule.Needs&Airflow != 0 })
+}
+
 // Rules returns every reason to reclaim, in order of precedence.
 func Rules() []Rule { return slices.Clone(rules) }

@@ -6,7 +6,6 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -165,16 +164,5 @@ func Questions(facts *Facts, policy Policy) airflow.Questions {
 			all.Tasks = append(all.Tasks, finding.asks.Tasks...)
 		}
 	}
-	slices.SortFunc(all.Runs, compareRuns)
-	slices.SortFunc(all.Tasks, compareTasks)
-	all.Runs, all.Tasks = slices.Compact(all.Runs), slices.Compact(all.Tasks)
-	return all
-}
-
-func compareRuns(a, b airflow.DagRun) int {
-	return cmp.Or(cmp.Compare(a.DagID, b.DagID), cmp.Compare(a.RunID, b.RunID))
-}
-
-func compareTasks(a, b airflow.TaskInstance) int {
-	return cmp.Or(compareRuns(a.DagRun, b.DagRun), cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.MapIndex, b.MapIndex))
+	return all.And(airflow.Questions{})
 }

@@ -1,0 +1,106 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+package janitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
+)
+
+// Airflow is one Airflow deployment. It answers what it is asked at once; an error
+// means that nothing is known. It is safe for concurrent use.
+type Airflow interface {
+	Ask(context.Context, airflow.Questions) (airflow.Answers, error)
+}
+
+// hearAll asks each Airflow once about all that the looks have met of its own.
+func (r *run) hearAll(ctx context.Context) {
+	asks := make(map[string]airflow.Questions)
+	for _, p := range r.places {
+		asked := verdict.Questions(&p.facts, p.Policy)
+		if asked.Len() == 0 {
+			continue
+		}
+		name := p.Policy.Airflow.Name
+		p.hearing = &Hearing{Name: name, Asked: asked.Len(), LastHeard: p.known.LastHeard}
+		asks[name] = asks[name].And(asked)
+	}
+	told := make(map[string]*telling)
+	var group errgroup.Group
+	group.SetLimit(r.Parallel)
+	for name, asked := range asks {
+		t := new(telling)
+		told[name] = t
+		group.Go(func() error { *t = r.question(ctx, name, asked, r.ListTimeout); return nil })
+	}
+	_ = group.Wait() // nobody returns an error: each tells of its own
+	for _, p := range r.places {
+		if p.hearing != nil {
+			p.believe(told[p.hearing.Name], &p.facts)
+			p.noteHearing(r)
+		}
+	}
+}
+
+// hear asks about the subjects of facts that were not asked about yet.
+func (r *run) hear(ctx context.Context, p *place, facts *verdict.Facts) {
+	if asked := verdict.Questions(facts, p.Policy); asked.Len() > 0 {
+		told := r.question(ctx, p.Policy.Airflow.Name, asked, r.CallTimeout)
+		p.believe(&told, facts)
+	}
+}
+
+// telling is what came of asking one Airflow.
+type telling struct {
+	answers airflow.Answers
+	err     error
+}
+
+func (r *run) question(ctx context.Context, name string, asked airflow.Questions, timeout time.Duration) (told telling) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			told = telling{err: fmt.Errorf("the client panicked: %v", cause)}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	deployment := r.Airflow[name]
+	if deployment == nil {
+		return telling{err: errors.New("it was not opened")}
+	}
+	answers, err := deployment.Ask(ctx, asked)
+	return telling{answers, err}
+}
+
+// believe puts into facts what was told, and why none of it counts where that is
+// so. An Airflow whose clock is not ours dates nothing that may go.
+func (p *place) believe(told *telling, facts *verdict.Facts) {
+	name, limit := p.Policy.Airflow.Name, p.Policy.SkewLimit()
+	testimony := verdict.Testimony{Deployment: facts.Airflow.Deployment}
+	switch ahead := told.answers.Ahead; {
+	case told.err != nil:
+		testimony.Doubt = fmt.Sprintf("Airflow %s was asked, and nothing is known: %v", name, told.err)
+	case told.answers.ClockKnown && ahead.Abs() > limit:
+		testimony.Doubt = fmt.Sprintf("the clock of Airflow %s and ours are %s apart, and %s is the most at which a date can be believed: correct the one that is wrong", name, ahead.Abs().Round(time.Second), limit)
+	default:
+		testimony.Answers = told.answers
+	}
+	facts.Airflow = testimony
+}
+
+func (p *place) noteHearing(r *run) {
+	p.hearing.Error = p.facts.Airflow.Doubt
+	if p.hearing.Error == "" {
+		p.hearing.LastHeard = p.facts.Now
+		return
+	}
+	r.Log.Warn("Airflow is not heard", "connection", p.Name, "airflow", p.hearing.Name, "error", p.hearing.Error)
+}
