@@ -8,13 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
 
@@ -40,6 +38,7 @@ func TestWhatModalCannotDoIsRefusedOnTheFirstPlan(t *testing.T) {
 	}
 	for _, refused := range []struct{ says, block string }{
 		{"must be 1 to 64 letters", `modal = { app_name = "` + strings.Repeat("a", 65) + `" }`},
+		{"must be 1 to 64 letters", `modal = { environment = "` + strings.Repeat("a", 65) + `" }`},
 		{"must be 1 to 64 letters", `modal = { environment = "no spaces" }`},
 		{"value must be one of", `modal = { egress_enforcement = "loose" }`},
 		{"Invalid Attribute Combination", "local = {}\n  modal = {}"},
@@ -54,6 +53,7 @@ func TestWhatModalCannotDoIsRefusedOnTheFirstPlan(t *testing.T) {
 	}
 	for _, refused := range []struct{ says, attributes string }{
 		{"refuses dockerfile_commands", `dockerfile_commands = ["COPY . /src"]`},
+		{"refuses publish", `publish = "` + strings.Repeat("a", 65) + `"`},
 		{"registry_password_wo", `registry_username = "robot"`},
 		{"secrets_wo_version", `secrets_wo = { TOKEN = "x" }`},
 	} {
@@ -150,6 +150,10 @@ func TestMissingEnvironmentAndAppAreErrorsThatSayWhatToDo(t *testing.T) {
 			ExpectError: words("environment staging"),
 		},
 		resource.TestStep{
+			Config:      strings.Replace(w.instance(), w.uri(), "modal://staging/analysis?credentials=lab", 1),
+			ExpectError: words("there is no environment staging in this workspace; create it, or name another one"),
+		},
+		resource.TestStep{
 			Config:      "data \"sandbox_instances\" \"all\" { connection_uri = \"modal://main/nowhere?credentials=lab\" }\n",
 			ExpectError: words("no app nowhere"),
 		},
@@ -189,40 +193,100 @@ func TestImageThatDoesNotBuildShowsItsLogAndLeavesTheSandbox(t *testing.T) {
 	)
 }
 
-// Modal's client reads where its server is from the environment.
-func TestServerThatCannotBeReachedIsAClearErrorWithinSecondsAndForgetsNothing(t *testing.T) {
+// badServers are what Modal's client is told of its server, wrongly: it reads that
+// from the environment.
+func badServers(t *testing.T) map[string]string {
 	silent, err := net.Listen("tcp4", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+	return map[string]string{
+		"never answers":  "http://" + silent.Addr().String(),
+		"no such port":   "http://" + closedPort(t),
+		"without scheme": silent.Addr().String(),
+		"wrong scheme":   strings.Replace(modalServer.URL(), "http:", "https:", 1),
+	}
+}
+
+// closedPort is an address at which nobody listens.
+func closedPort(t *testing.T) string {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := closed.Close(); err != nil {
+	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return listener.Addr().String()
+}
+
+func TestServerThatCannotBeReachedIsAClearErrorWithinSecondsAndForgetsNothing(t *testing.T) {
 	w := newModalWorld(t)
-	ws := w.workspace(w.instance(`owner = "terraform:a"`))
-	ws.apply()
-	for name, variable := range map[string]string{
-		"never answers":  "MODAL_SERVER_URL=http://" + silent.Addr().String(),
-		"no such port":   "MODAL_SERVER_URL=http://" + closed.Addr().String(),
-		"without scheme": "MODAL_SERVER_URL=" + silent.Addr().String(),
-		"wrong scheme":   strings.Replace("MODAL_SERVER_URL="+modalServer.URL(), "http:", "https:", 1),
-	} {
-		began := clock.System().Now()
-		out, code := ws.terraform([]string{variable}, "plan")
-		took := clock.System().Now().Sub(began)
-		if code != 1 || !strings.Contains(out, "Error: ") || took > 40*time.Second {
-			t.Errorf("%s: exit %d after %s:\n%s", name, code, took, out)
+	there := w.workspace(w.instance(`owner = "terraform:a"`))
+	there.apply()
+	notYet := w.workspace(w.instance(`owner = "terraform:b"`))
+	for name, url := range badServers(t) {
+		for _, run := range []struct {
+			ws   *workspace
+			args []string
+		}{
+			{there, []string{"plan"}},
+			{notYet, []string{"apply", "-auto-approve"}},
+		} {
+			over := w.soon(name + ": " + strings.Join(run.args, " "))
+			out, code := run.ws.terraform([]string{"MODAL_SERVER_URL=" + url}, run.args...)
+			over()
+			if code != 1 || !words("on modal:?credentials=lab:").MatchString(out) || !words("MODAL_SERVER_URL is "+url).MatchString(out) {
+				t.Errorf("%s: %v: exit %d:\n%s", name, run.args, code, out)
+			}
 		}
 	}
-	// A proxy stands in nobody's way to the loopback.
-	if out, code := ws.terraform([]string{"HTTP_PROXY=http://" + closed.Addr().String(), "NO_PROXY="}, "plan", "-detailed-exitcode"); code != 0 {
-		t.Errorf("with a proxy: exit %d:\n%s", code, out)
-	}
+	there.quiet()
+	w.only()
+	there.must("destroy", "-auto-approve")
+}
+
+// A proxy stands in nobody's way to the loopback.
+func TestProxyInTheEnvironmentIsNotAskedForTheEmulator(t *testing.T) {
+	w := newModalWorld(t)
+	proxy := "http://" + closedPort(t)
+	ws := w.workspace(w.instance(`owner = "terraform:a"`))
+	ws.env = append(ws.env, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "ALL_PROXY="+proxy, "http_proxy="+proxy, "https_proxy="+proxy, "NO_PROXY=", "no_proxy=")
+	ws.apply()
 	ws.quiet()
 	ws.must("destroy", "-auto-approve")
+}
+
+// A list that ends early cannot be told from a whole one.
+func TestListThatEndsEarlyForgetsAndLeaksNothing(t *testing.T) {
+	inBothGenerations(t, func(w *world, generation string) {
+		ws := w.workspace(w.instance(generation, `owner = "terraform:a"`) + strings.Replace(w.instance(generation), `"it"`, `"other"`, 1))
+		ws.apply()
+		heal := modalServer.Fail("SandboxListV2", emulator.Fault{Cut: true, Keep: 1, Times: -1, Workspace: workspaceOf(w.t)})
+		ws.quiet()
+		ws.must("apply", "-auto-approve", "-refresh-only")
+		ws.must("destroy", "-auto-approve")
+		heal()
+		if left := w.sandboxes(); len(left) > 0 {
+			w.t.Errorf("%v is left", left)
+		}
+	})
+}
+
+// Only V1 sandboxes have GPUs; Modal refuses one for a V2 sandbox.
+func TestGPUIsGivenWhateverGenerationTheEnvironmentAsksFor(t *testing.T) {
+	w := newModalWorld(t)
+	ws := w.workspace(w.instance(`gpu = "T4"`))
+	ws.env = append(ws.env, "MODAL_SANDBOX_V2=1")
+	ws.apply()
+	ws.quiet()
+	ws.must("destroy", "-auto-approve")
+}
+
+func TestNamesOf64CharactersAreTaken(t *testing.T) {
+	w := newModalWorld(t)
+	name := strings.Repeat("a", 64)
+	w.place = "modal://main/" + name + "?credentials=lab"
+	w.run(resource.TestStep{Config: w.image("python:3.12-slim", `publish = "`+name+`:`+name+`"`) + w.instance("image = sandbox_image.it.reference")})
 }

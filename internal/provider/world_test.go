@@ -150,17 +150,17 @@ func (w *world) run(steps ...resource.TestStep) {
 	})
 }
 
-// withinSeconds is how soon bad input must be told of, the work of Terraform on a
+// promptly is how soon bad input must be told of, the work of Terraform on a
 // busy machine included.
-const withinSeconds = 30 * time.Second
+const promptly = 30 * time.Second
 
 // soon demands that what is called what is over soon, when the result is called.
 func (w *world) soon(what string) (over func()) {
 	began := clock.System().Now()
 	return func() {
 		w.t.Helper()
-		if took := clock.System().Now().Sub(began); took > withinSeconds {
-			w.t.Errorf("%s took %s, which is more than %s", what, took, withinSeconds)
+		if took := clock.System().Now().Sub(began); took > promptly {
+			w.t.Errorf("%s took %s, which is more than %s", what, took, promptly)
 		}
 	}
 }

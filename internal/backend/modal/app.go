@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -202,5 +203,14 @@ func (a *app) failed(attempt, handle string, err error) error {
 	if handle != "" {
 		attempt += " " + handle
 	}
-	return fmt.Errorf("%s on %s: %w", attempt, a.Scope(), classed(err))
+	err = fmt.Errorf("%s on %s: %w", attempt, a.Scope(), classed(err))
+	if server := os.Getenv(serverURL); server != "" && handle == "" && !errors.Is(err, errNoApp) &&
+		(errors.Is(err, backend.ErrUnavailable) || errors.Is(err, errConfiguration)) {
+		err = fmt.Errorf("%w. %s is %s", err, serverURL, server)
+	}
+	return err
 }
+
+// serverURL is the variable that tells Modal's client where its server is; unset:
+// at Modal.
+const serverURL = "MODAL_SERVER_URL"

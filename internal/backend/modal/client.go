@@ -33,6 +33,9 @@ type client struct {
 // server that asks it to come back later.
 const maxThrottleWait = 2 * time.Minute
 
+// errConfiguration is what the client reads from its file and the environment.
+var errConfiguration = fmt.Errorf("%w Modal configuration", backend.ErrInvalid)
+
 // environ is held while a client is made. Where the server is and which profile
 // counts, the client reads from the environment alone (config.go), once, at its
 // construction.
@@ -56,7 +59,7 @@ func dial(credentials backend.Credentials, environment string, caller *backend.C
 		GRPCUnaryInterceptors: []grpc.UnaryClientInterceptor{c.intercept},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w Modal configuration: %w", backend.ErrInvalid, unquoted(err))
+		return nil, fmt.Errorf("%w: %w", errConfiguration, unquoted(err))
 	}
 	c.Client = made
 	return c, nil
