@@ -34,7 +34,7 @@ With --detailed-exitcode, a clean plan that has something to reclaim exits 10.`,
 				return unusableState(ctx, err)
 			}
 			r := report.New(result, a.program())
-			if detailed && r.Exit == janitor.ExitClean && r.Summary.Reclaim > 0 {
+			if detailed && r.Exit == janitor.ExitClean && r.Summary.Reclaim+r.Summary.Release > 0 {
 				r.Exit = exitChanges
 			}
 			return a.conclude(ctx, r)

@@ -132,7 +132,7 @@ func (a *app) tell(r report.Report) {
 	for _, c := range r.Connections {
 		acted = acted || len(c.Actions) > 0
 		a.log.Info("swept", "run", r.RunID, "connection", c.Name, "complete", c.Look.Complete, "error", c.Look.Error,
-			"listed", c.Counts.Listed, "alive", c.Counts.Alive, "reclaim", c.Counts.Reclaim, "later", c.Counts.Later, "needs_you", c.Counts.NeedsYou)
+			"listed", c.Counts.Listed, "alive", c.Counts.Alive, "reclaim", c.Counts.Reclaim, "release", c.Counts.Release, "unheard", c.Counts.Unheard, "later", c.Counts.Later, "needs_you", c.Counts.NeedsYou)
 	}
 	if !acted && r.Exit == janitor.ExitClean {
 		return

@@ -126,7 +126,7 @@ func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Key) b
 		return nil, unusableState(ctx, err)
 	}
 	r := report.New(result, a.program())
-	if r.Summary.Reclaim > 0 {
+	if r.Summary.Reclaim+r.Summary.Release > 0 {
 		if err := a.ask(ctx, r); err != nil {
 			return nil, err
 		}
@@ -151,11 +151,22 @@ func shown(plan janitor.Result) func(string, verdict.Key) bool {
 	return func(connection string, key verdict.Key) bool { return all[one{connection, key}] }
 }
 
+// question names apart what is lost and what is only let go.
+func question(reclaim, release int) string {
+	switch {
+	case release == 0:
+		return fmt.Sprintf("Reclaim %d? Files in them are lost.", reclaim)
+	case reclaim == 0:
+		return fmt.Sprintf("Release the claims on %d? Nothing is destroyed.", release)
+	}
+	return fmt.Sprintf("Reclaim %d and release the claims on %d? Files in what is reclaimed are lost.", reclaim, release)
+}
+
 func (a *app) ask(ctx context.Context, r report.Report) error {
 	if err := a.write(r); err != nil {
 		return err
 	}
-	err := cli.Confirm(ctx, a.in, a.errs, fmt.Sprintf("\nReclaim %d? Files in them are lost.", r.Summary.Reclaim))
+	err := cli.Confirm(ctx, a.in, a.errs, "\n"+question(r.Summary.Reclaim, r.Summary.Release))
 	if errors.Is(err, cli.ErrDeclined) {
 		return exit{cli.ExitFailed, err}
 	}

@@ -215,7 +215,7 @@ func (r *run) settle(p *place, v verdict.Verdict, result ActionResult, detail st
 	}
 	log(string(result), "connection", p.Name, "handle", v.Handle, "reason", v.Reason, "attempt", attempt, "detail", detail)
 	return &Action{
-		Key: v.Key, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
+		Key: v.Key, Act: v.Act, Reason: v.Reason, Result: result, At: r.Clock.Now(), Attempt: attempt, Detail: detail,
 	}
 }
 

@@ -137,12 +137,12 @@ func (l *lab) SetTags(ctx context.Context, ref sandbox.Ref, tags sandbox.Tags) e
 	return nil
 }
 
-// tag sets a tag, or takes it off, as another program does.
-func (l *lab) tag(handle, key, value string) {
+// tag sets a tag of the sandbox named box, or takes it off, as another program does.
+func (l *lab) tag(key, value string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ref, box := range l.boxes {
-		if ref.Handle == handle {
+		if ref.Handle == "box" {
 			box.Tags = box.Tags.Clone()
 			if box.Tags[key] = value; value == "" {
 				delete(box.Tags, key)

@@ -83,15 +83,11 @@ func believing(t *testing.T, l *lab, d *deployment) Options {
 	return opts
 }
 
-func (l *lab) holder(handle string) string {
+// holder is who holds the sandbox named box.
+func (l *lab) holder() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for ref, box := range l.boxes {
-		if ref.Handle == handle {
-			return box.Tags[airflow.TagHolder]
-		}
-	}
-	return ""
+	return l.boxes[claimed("box").Ref].Tags[airflow.TagHolder]
 }
 
 // marks are what is remembered of the first place.
@@ -139,17 +135,17 @@ func TestWhateverComesBetweenAClaimIsNeverTakenFromALivingTask(t *testing.T) {
 		{"cleared before the write", fresh, func(_ *lab, d *deployment) { d.lives("", 1) }, Spared, load.Holder()},
 		{"tried again before the write, and over", fresh, func(_ *lab, d *deployment) { d.lives("failed", 2) }, Spared, load.Holder()},
 		{"Airflow falls silent before the write", fresh, func(_ *lab, d *deployment) { d.err = errors.New("502") }, Spared, load.Holder()},
-		{"let go and held by another before the write", fresh, func(l *lab, _ *deployment) { l.tag("box", airflow.TagHolder, "etl/other/load") }, Spared, "etl/other/load"},
+		{"let go and held by another before the write", fresh, func(l *lab, _ *deployment) { l.tag(airflow.TagHolder, "etl/other/load") }, Spared, "etl/other/load"},
 		{"tried again meanwhile: it was let in by the old tag", after, func(_ *lab, d *deployment) { d.lives("running", 2) }, Restored, load.Holder()},
 		{"cleared meanwhile", after, func(_ *lab, d *deployment) { d.lives("", 1) }, Restored, load.Holder()},
 		{"moved to another try, and over", after, func(_ *lab, d *deployment) { d.lives("failed", 2) }, Restored, load.Holder()},
 		{"Airflow falls silent meanwhile", after, func(_ *lab, d *deployment) { d.err = errors.New("502") }, Restored, load.Holder()},
 		{"its row is purged meanwhile", after, func(_ *lab, d *deployment) { clear(d.Tasks) }, Restored, load.Holder()},
-		{"it attaches anew", 0, func(l *lab, d *deployment) { d.lives("running", 2); l.tag("box", airflow.TagHolder, load.Holder()) }, Spared, load.Holder()},
-		{"the write is undone", 0, func(l *lab, _ *deployment) { l.tag("box", airflow.TagHolder, load.Holder()) }, Failed, load.Holder()},
-		{"another attaches", 0, func(l *lab, _ *deployment) { l.tag("box", airflow.TagHolder, "etl/other/load") }, Released, "etl/other/load"},
-		{"a destroy of Terraform's takes it", 0, func(l *lab, _ *deployment) { l.tag("box", airflow.TagHolder, terraform) }, Released, terraform},
-		{"another attaches, and its task is tried again", 0, func(l *lab, d *deployment) { d.lives("running", 2); l.tag("box", airflow.TagHolder, "etl/other/load") }, Failed, "etl/other/load"},
+		{"it attaches anew", 0, func(l *lab, d *deployment) { d.lives("running", 2); l.tag(airflow.TagHolder, load.Holder()) }, Spared, load.Holder()},
+		{"the write is undone", 0, func(l *lab, _ *deployment) { l.tag(airflow.TagHolder, load.Holder()) }, Failed, load.Holder()},
+		{"another attaches", 0, func(l *lab, _ *deployment) { l.tag(airflow.TagHolder, "etl/other/load") }, Released, "etl/other/load"},
+		{"a destroy of Terraform's takes it", 0, func(l *lab, _ *deployment) { l.tag(airflow.TagHolder, terraform) }, Released, terraform},
+		{"another attaches, and its task is tried again", 0, func(l *lab, d *deployment) { d.lives("running", 2); l.tag(airflow.TagHolder, "etl/other/load") }, Failed, "etl/other/load"},
 		{"it ends", 0, func(l *lab, _ *deployment) { clear(l.boxes) }, Vanished, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -167,7 +163,7 @@ func TestWhateverComesBetweenAClaimIsNeverTakenFromALivingTask(t *testing.T) {
 				return nil
 			}
 			expect(t, "said", said(sweep(t, opts)), []string{"box " + string(c.result)})
-			if holder := l.holder("box"); holder != c.holder || len(l.asked) > 0 {
+			if holder := l.holder(); holder != c.holder || len(l.asked) > 0 {
 				t.Errorf("held by %q, want %q; asked to go %q", holder, c.holder, l.asked)
 			}
 			for _, mark := range opts.marks(t) {
@@ -195,12 +191,12 @@ func TestARunThatIsKilledInAReleaseLeavesItToTheNext(t *testing.T) {
 		{"written, and Airflow is down", true, func(_ *lab, d *deployment) { d.err = errors.New("502") }, []string{"box restored"}, load.Holder()},
 		{"written, the task lives, and attached anew", true, func(l *lab, d *deployment) {
 			d.lives("running", 2)
-			l.tag("box", airflow.TagHolder, load.Holder())
+			l.tag(airflow.TagHolder, load.Holder())
 		}, nil, load.Holder()},
-		{"written, and another attached", true, func(l *lab, _ *deployment) { l.tag("box", airflow.TagHolder, "etl/other/load") }, []string{"box released"}, "etl/other/load"},
+		{"written, and another attached", true, func(l *lab, _ *deployment) { l.tag(airflow.TagHolder, "etl/other/load") }, []string{"box released"}, "etl/other/load"},
 		{"written, and a teardown was asked for", true, func(l *lab, d *deployment) {
 			d.lives("running", 2)
-			l.tag("box", sandbox.TagTeardownAt, airflow.FormatExpiry(noon.Add(-time.Hour)))
+			l.tag(sandbox.TagTeardownAt, airflow.FormatExpiry(noon.Add(-time.Hour)))
 		}, []string{"box restored"}, load.Holder()},
 		{"written, and it ended", true, func(l *lab, _ *deployment) { clear(l.boxes) }, []string{"box vanished"}, ""},
 	} {
@@ -225,7 +221,7 @@ func TestARunThatIsKilledInAReleaseLeavesItToTheNext(t *testing.T) {
 			c.then(l, d)
 			result := sweep(t, opts)
 			expect(t, "said", said(result), c.said)
-			if holder := l.holder("box"); holder != c.holder || len(l.asked) > 0 {
+			if holder := l.holder(); holder != c.holder || len(l.asked) > 0 {
 				t.Errorf("held by %q, want %q; asked to go %q", holder, c.holder, l.asked)
 			}
 			for key, mark := range opts.marks(t) {
@@ -241,7 +237,7 @@ func TestAReleaseThatKeepsFailingNeedsAPerson(t *testing.T) {
 	l, d := newLab(claimed("box")), ended()
 	opts := believing(t, l, d)
 	l.onTags = func(context.Context, sandbox.Ref) error {
-		l.tag("box", airflow.TagHolder, load.Holder())
+		l.tag(airflow.TagHolder, load.Holder())
 		return errors.New("permission denied")
 	}
 	failed := 0
@@ -371,7 +367,7 @@ func TestAPlaceWhoseTagsCannotBeEditedSaysSo(t *testing.T) {
 	l, d := newLab(claimed("box")), ended()
 	opts := believing(t, l, d)
 	l.onTags = func(context.Context, sandbox.Ref) error {
-		l.tag("box", airflow.TagHolder, load.Holder())
+		l.tag(airflow.TagHolder, load.Holder())
 		return backend.ErrUnsupported
 	}
 	result := sweep(t, opts)

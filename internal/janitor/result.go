@@ -101,10 +101,11 @@ const (
 	Postponed ActionResult = "postponed" // chosen, but the deadline or a stop came first
 )
 
-// Action is one attempt to reclaim, or the confirmation of an earlier one.
+// Action is one attempt to reclaim or to release, or what came of an earlier one.
 type Action struct {
 	verdict.Key
 
+	Act     verdict.Act    `json:"act,omitzero"` // absent: destroy
 	Reason  verdict.Reason `json:"reason"`
 	Result  ActionResult   `json:"result"`
 	At      time.Time      `json:"at"`

@@ -80,16 +80,21 @@ func (e Explanation) headline() string {
 		return "protected: " + e.Doubt + "."
 	case verdict.Foreign:
 		return "not ours; it bears neither Airflow's tags nor ours, and is never touched."
+	case verdict.Unheard:
+		return "taken for alive: " + e.Doubt + "."
 	case verdict.Unjudged:
 		return "not judged: " + e.Doubt + ". Nothing happens to it."
 	case verdict.Suspected:
 		return "suspected: " + reason + ". " + e.dead() + e.doubt() + "Ripe " + e.ripe() + "."
 	case verdict.BackingOff:
-		return fmt.Sprintf("condemned: %s. Asked to go %d of %d times%s. Asked again %s.", reason, e.Attempts, verdict.MaxAttempts, e.last(), e.ripe())
+		return fmt.Sprintf("condemned: %s. %s %d of %d times%s. Tried again %s.", reason, capital(tried(e.Act)), e.Attempts, verdict.MaxAttempts, e.last(), e.ripe())
 	case verdict.Quarantined:
-		return fmt.Sprintf("quarantined: %s. Asked to go %d times%s. Settle that, then `%s retry %s`.", reason, e.Attempts, e.last(), e.program, Quote(e.id()))
+		return fmt.Sprintf("quarantined: %s. %s %d times%s. Settle that, then `%s retry %s`.", reason, capital(tried(e.Act)), e.Attempts, e.last(), e.program, Quote(e.id()))
 	}
 	goes := "Goes in the next sweep."
+	if e.Act == verdict.Release {
+		goes = "The next sweep releases the claim, and destroys nothing."
+	}
 	if e.Mode == verdict.Report {
 		goes = "Only reported: enforce needs mode: enforce, the rule's own, and no --mode report."
 	}
@@ -104,6 +109,8 @@ func (e Explanation) advice() (text, command string) {
 	switch {
 	case e.Outcome < verdict.Unjudged:
 		return "", ""
+	case e.Outcome != verdict.Unjudged && e.Act == verdict.Release:
+		return "To keep the claim: " + e.keeping() + ".", ""
 	case e.Outcome != verdict.Unjudged:
 		return "To keep it: " + e.keeping() + ".", ""
 	case e.Leftover:
@@ -134,15 +141,21 @@ func (e Explanation) dead() string {
 	if e.Since.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("Dead since %s (%s). ", stamp(e.Since), cli.Age(e.Now.Sub(e.Since)))
+	dead := "Dead"
+	if e.Act == verdict.Release {
+		dead = "Its task is over"
+	}
+	return fmt.Sprintf("%s since %s (%s). ", dead, stamp(e.Since), cli.Age(e.Now.Sub(e.Since)))
 }
 
 func (e Explanation) doubt() string {
 	if e.Doubt == "" {
 		return ""
 	}
-	return strings.ToUpper(e.Doubt[:1]) + e.Doubt[1:] + ". "
+	return capital(e.Doubt) + ". "
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (e Explanation) ripe() string {
 	if e.Ripe.IsZero() {

@@ -158,6 +158,14 @@ func thousands(n int) string {
 	return s
 }
 
+// count writes how many there are of a thing.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
 // since writes how long before now t was, or "-" when t is unknown.
 func since(t, now time.Time) string {
 	if t.IsZero() {

@@ -31,7 +31,8 @@ type Report struct {
 // Summary counts over all connections.
 type Summary struct {
 	Reclaim      int     `json:"reclaim"`       // condemned, and nothing stands in the way
-	SandboxHours float64 `json:"sandbox_hours"` // how long those have been dead, together
+	Release      int     `json:"release"`       // likewise, but only a claim goes
+	SandboxHours float64 `json:"sandbox_hours"` // how long those to reclaim have been dead, together
 	Refused      int     `json:"refused"`       // condemned, and a breaker stands in the way
 	Report       int     `json:"report"`        // condemned by a rule that only reports
 	Later        int     `json:"later"`         // suspected or backing off
@@ -40,6 +41,8 @@ type Summary struct {
 
 	Reclaimed int `json:"reclaimed"`
 	Vanished  int `json:"vanished"`
+	Released  int `json:"released"`
+	Restored  int `json:"restored"`
 	Asked     int `json:"asked"`
 	Spared    int `json:"spared"`
 	Failed    int `json:"failed"`
@@ -54,7 +57,7 @@ type Need struct {
 	Connection string    `json:"connection"`
 	Handle     string    `json:"handle,omitempty"` // empty: the connection as a whole
 	What       string    `json:"what"`
-	Since      time.Time `json:"since,omitzero"` // dead since; of a connection: the last complete look
+	Since      time.Time `json:"since,omitzero"` // dead since; of a connection: the last complete look; of its Airflow: the last answer
 	Why        string    `json:"why"`
 	Command    string    `json:"command,omitempty"` // what to run next
 }
@@ -91,6 +94,8 @@ func (r *Report) count(c janitor.ConnectionResult) {
 			r.Summary.Report++
 		case len(c.Refused) > 0:
 			r.Summary.Refused++
+		case v.Act == verdict.Release:
+			r.Summary.Release++
 		default:
 			r.Summary.Reclaim++
 			if !v.Since.IsZero() {
@@ -104,6 +109,10 @@ func (r *Report) count(c janitor.ConnectionResult) {
 			r.Summary.Reclaimed++
 		case janitor.Vanished:
 			r.Summary.Vanished++
+		case janitor.Released:
+			r.Summary.Released++
+		case janitor.Restored:
+			r.Summary.Restored++
 		case janitor.Asked:
 			r.Summary.Asked++
 		case janitor.Spared:
@@ -116,11 +125,17 @@ func (r *Report) count(c janitor.ConnectionResult) {
 	}
 }
 
+// unheard is what a Need is where an Airflow is not heard.
+const unheard = "unheard"
+
 // needs lists what a person must settle at one connection, and how.
 func needs(c janitor.ConnectionResult, program string) []Need {
 	var all []Need
 	if c.Look.Error != "" {
 		all = append(all, Need{Connection: c.Name, What: "look failed", Since: c.Look.LastComplete, Why: c.Look.Error})
+	}
+	if c.Airflow != nil && c.Airflow.Error != "" {
+		all = append(all, Need{Connection: c.Name, What: unheard, Since: c.Airflow.LastHeard, Why: c.Airflow.Error})
 	}
 	for _, why := range c.Refused {
 		if settlesItself(c) {
@@ -154,11 +169,18 @@ func needs(c janitor.ConnectionResult, program string) []Need {
 func settlesItself(c janitor.ConnectionResult) bool { return c.Emptied && len(c.Refused) == 1 }
 
 func attempts(v verdict.Verdict) string {
-	why := fmt.Sprintf("asked to go %d times", v.Attempts)
+	why := fmt.Sprintf("%s %d times", tried(v.Act), v.Attempts)
 	if v.Error != "" {
 		why += ", last: " + v.Error
 	}
 	return why
+}
+
+func tried(act verdict.Act) string {
+	if act == verdict.Release {
+		return "its claim was to be released"
+	}
+	return "asked to go"
 }
 
 // selecting returns the arguments that name one connection: one that no file

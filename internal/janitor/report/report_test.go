@@ -49,20 +49,28 @@ func planned() janitor.Result {
 	}
 	later := dead("sb-01JB9", "expired", time.Minute, "")
 	later.Outcome = verdict.Suspected
+	unheard := verdict.Verdict{
+		Key:     verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JD4"}},
+		Outcome: verdict.Unheard, Reason: "finished_owner", Owner: "etl/manual__2026-08-01", Doubt: "Airflow prod cannot tell of its run: 404: purged, or never there",
+	}
 	return janitor.Result{
 		RunID: "RUN1", Started: noon.Add(-4 * time.Second), Ended: noon, Exit: janitor.ExitRefused,
 		Connections: []janitor.ConnectionResult{
 			{
 				Name: "modal-prod", Scope: "modal:acme/main/airflow-sandbox", Look: janitor.Look{Complete: true, Took: 3100 * time.Millisecond, LastComplete: noon},
-				Counts: janitor.Counts{Listed: 1204, Alive: 1187, Protected: 9, Foreign: 2, Ended: 1, Reclaim: 2, Report: 1, Later: 1, NeedsYou: 2},
+				Counts:  janitor.Counts{Listed: 1204, Alive: 1187, Protected: 9, Foreign: 2, Ended: 1, Unheard: 7, Reclaim: 2, Release: 1, Report: 1, Later: 1, NeedsYou: 2},
+				Airflow: &janitor.Hearing{Name: "prod", Asked: 12, LastHeard: noon},
 				Verdicts: []verdict.Verdict{
 					quarantined, reported,
 					dead("sb-01JB2", "expired", 47*time.Minute, "etl_with_a_long_name/scheduled__2026-11-30T09:00:00+00:00"),
-					dead("sb-01JB3", "failed_teardown", 20*time.Second, ""), later, unreadable,
+					dead("sb-01JB3", "failed_teardown", 20*time.Second, ""), later, unreadable, stale("sb-01JC1"), unheard,
 				},
 				OldestLeak: noon.Add(-50 * time.Hour),
 			},
-			{Name: "lab", Look: janitor.Look{Complete: true, Took: 40 * time.Millisecond}, Counts: janitor.Counts{Listed: 3, Alive: 3}},
+			{
+				Name: "lab", Look: janitor.Look{Complete: true, Took: 40 * time.Millisecond}, Counts: janitor.Counts{Listed: 3, Alive: 3, Unheard: 2},
+				Airflow: &janitor.Hearing{Name: "lab", Asked: 2, Error: "Airflow lab was asked, and nothing is known: 502 Bad Gateway", LastHeard: noon.Add(-3 * time.Hour)},
+			},
 			{Name: "sbx", Look: janitor.Look{Nothing: true, Error: "list: not signed in: run `sbx login` as airflow", LastComplete: noon.Add(-3 * time.Hour)}},
 			{
 				Name: "local:///srv/sandboxes", Look: janitor.Look{Complete: true, Took: time.Second},
@@ -72,6 +80,18 @@ func planned() janitor.Result {
 			},
 		},
 	}
+}
+
+// stale is a claim whose task is over.
+func stale(handle string) verdict.Verdict {
+	v := dead(handle, "stale_holder", 20*time.Minute, "terraform:prod/analysis")
+	v.Act, v.Dated, v.Claim = verdict.Release, false, verdict.Claim{Holder: "etl/scheduled__2026-11-30/load", Try: 2}
+	v.Evidence = []verdict.Evidence{
+		{Fact: "deployment", Value: "prod", Source: "tag taskowned_deployment"},
+		{Fact: "holder", Value: v.Claim.Holder, Source: "tag airflow_holder"},
+		{Fact: "task", Value: "failed 2026-11-30T11:40:00Z", Source: "Airflow prod"},
+	}
+	return v
 }
 
 func swept() janitor.Result {
@@ -87,6 +107,8 @@ func swept() janitor.Result {
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Spared, At: noon, Detail: "its expiry moved to 13:00"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Postponed, At: noon, Detail: "the run was stopped"},
 		{Key: second.Key, Reason: second.Reason, Result: janitor.Vanished, At: noon},
+		{Key: stale("sb-01JC1").Key, Act: verdict.Release, Reason: "stale_holder", Result: janitor.Released, At: noon, Attempt: 1, Detail: "it was held by etl/scheduled__2026-11-30/load"},
+		{Key: verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JC2"}}, Act: verdict.Release, Reason: "stale_holder", Result: janitor.Restored, At: noon, Attempt: 1, Detail: `its task is "running"`},
 	}
 	return r
 }
@@ -121,6 +143,7 @@ func TestTablesAreAsTheyWere(t *testing.T) {
 	busy := janitor.Result{Acted: true, Busy: &janitor.Run{ID: "RUN0", Host: "worker-3", Until: noon.Add(time.Hour)}, Exit: janitor.ExitBusy, Ended: noon}
 	clean := planned()
 	clean.Connections, clean.Exit = clean.Connections[1:2], janitor.ExitClean
+	clean.Connections[0].Airflow, clean.Connections[0].Counts.Unheard = nil, 0
 	golden(t, "plan.txt", table(t, planned()))
 	golden(t, "sweep.txt", table(t, swept()))
 	golden(t, "busy.txt", table(t, busy))
@@ -214,6 +237,7 @@ func TestCommandsNameTheConnectionAsItIsCalled(t *testing.T) {
 		"janitor --config janitor.yaml retry 'modal-prod#sb-01J9K'",
 		"janitor --config janitor.yaml explain 'modal-prod#sb-01JAA'",
 		"",
+		"",
 		"janitor --config janitor.yaml sweep 'local:///srv/sandboxes' --accept 3f2a9c0d1e2b4a5c",
 	}
 	if diff := cmp.Diff(want, commands); diff != "" {
@@ -233,7 +257,7 @@ func TestHandleCannotSmuggleACommandIntoTheOneToCopy(t *testing.T) {
 func TestAnEmptiedPlaceIsSaidToBeSoAndNeedsNobody(t *testing.T) {
 	r := planned()
 	c := &r.Connections[1]
-	c.Counts, c.Emptied = janitor.Counts{}, true
+	c.Counts, c.Airflow, c.Emptied = janitor.Counts{}, nil, true
 	c.Refused = []string{"nothing is listed where 3 stood at the last complete look; a second look will believe it"}
 	r.Connections = r.Connections[1:2]
 	golden(t, "emptied.txt", table(t, r))

@@ -43,6 +43,7 @@ func (r Report) Table(w io.Writer) error {
 	r.condemned(&t, "REPORTED ONLY", maxListed, func(_ janitor.ConnectionResult, v verdict.Verdict) bool {
 		return v.Mode == verdict.Report
 	})
+	r.unheard(&t)
 	r.needsYou(&t)
 	t.line("")
 	t.text("", r.sentence())
@@ -95,6 +96,12 @@ func others(c janitor.ConnectionResult) string {
 	if n := c.Counts.Report; n > 0 {
 		parts = append(parts, thousands(n)+" only reported")
 	}
+	if n := c.Counts.Release; n > 0 {
+		parts = append(parts, count(n, "claim", "claims")+" to release")
+	}
+	if n := c.Counts.Unheard; n > 0 {
+		parts = append(parts, thousands(n)+" alive of which Airflow does not tell")
+	}
 	if n := c.Counts.Foreign; n > 0 {
 		parts = append(parts, thousands(n)+" of others, never touched")
 	}
@@ -109,11 +116,11 @@ func others(c janitor.ConnectionResult) string {
 
 // condemned is one section of condemned things, at most limit of them; 0: all.
 func (r Report) condemned(t *table, title string, limit int, in func(janitor.ConnectionResult, verdict.Verdict) bool) {
-	s := section{head: []string{title, "REASON", "DEAD FOR", "OWNER"}, limit: limit}
+	s := section{head: []string{title, "ACT", "REASON", "DEAD FOR", "OWNER"}, limit: limit}
 	for _, c := range r.Connections {
 		for _, v := range c.Verdicts {
 			if v.Outcome == verdict.Condemned && in(c, v) {
-				s.add(evidence(v.Evidence), c.Name+"#"+v.Handle, string(v.Reason), since(v.Since, r.Ended), dash(v.Owner))
+				s.add(evidence(v.Evidence), c.Name+"#"+v.Handle, v.Act.String(), string(v.Reason), since(v.Since, r.Ended), dash(v.Owner))
 			}
 		}
 	}
@@ -139,6 +146,20 @@ func (r Report) actions(t *table) {
 	s.write(t)
 }
 
+// unheard is the section of what is taken for alive because Airflow does not tell
+// of it, while it tells of others.
+func (r Report) unheard(t *table) {
+	s := section{head: []string{"NOT TOLD BY AIRFLOW", "OWNER"}, limit: maxListed}
+	for _, c := range r.Connections {
+		for _, v := range c.Verdicts {
+			if v.Outcome == verdict.Unheard {
+				s.add(v.Doubt, c.Name+"#"+v.Handle, dash(v.Owner))
+			}
+		}
+	}
+	s.write(t)
+}
+
 func (r Report) needsYou(t *table) {
 	s := section{head: []string{"NEEDS YOU", "WHAT", "SINCE"}, limit: maxListed}
 	for _, need := range r.NeedsYou {
@@ -152,6 +173,9 @@ func (r Report) needsYou(t *table) {
 }
 
 func ago(need Need, now time.Time) string {
+	if need.What == unheard && !need.Since.IsZero() {
+		return "last answer " + since(need.Since, now) + " ago"
+	}
 	if need.Handle == "" && !need.Since.IsZero() {
 		return "last complete look " + since(need.Since, now) + " ago"
 	}
@@ -175,33 +199,40 @@ func evidence(all []verdict.Evidence) string {
 func (r Report) sentence() string {
 	s := r.Summary
 	var parts []string
-	count := func(n int, what string) {
+	add := func(n int, what string) {
 		if n > 0 {
 			parts = append(parts, thousands(n)+" "+what)
 		}
 	}
 	if r.Acted {
 		parts = append(parts, thousands(s.Reclaimed)+" reclaimed")
-		count(s.Asked, "asked to end, to be confirmed by the next run")
-		count(s.Vanished, "gone by themselves")
-		count(s.Failed, "failed")
-		count(s.Spared, "spared on a second look")
-		count(s.Postponed, "postponed")
-		count(s.OverCap, "left to the next run by deletes_per_run")
+		if s.Released > 0 {
+			parts = append(parts, count(s.Released, "claim", "claims")+" released")
+		}
+		add(s.Restored, "put back because a task may live")
+		add(s.Asked, "asked to end, to be confirmed by the next run")
+		add(s.Vanished, "gone by themselves")
+		add(s.Failed, "failed")
+		add(s.Spared, "spared on a second look")
+		add(s.Postponed, "postponed")
+		add(s.OverCap, "left to the next run by deletes_per_run")
 	} else {
 		parts = append(parts, thousands(s.Reclaim)+" to reclaim")
 		if s.Reclaim > 0 {
 			parts[0] += fmt.Sprintf(" (%s sandbox-hours)", hours(s.SandboxHours))
 		}
+		if s.Release > 0 {
+			parts = append(parts, count(s.Release, "claim", "claims")+" to release")
+		}
 	}
-	count(s.Refused, "refused")
-	count(s.Report, "only reported")
-	count(s.Later, "later")
-	count(s.Emptied, "emptied, to be believed at a second look")
+	add(s.Refused, "refused")
+	add(s.Report, "only reported")
+	add(s.Later, "later")
+	add(s.Emptied, "emptied, to be believed at a second look")
 	if s.NeedsYou == 1 {
-		count(1, "needs you")
+		add(1, "needs you")
 	} else {
-		count(s.NeedsYou, "need you")
+		add(s.NeedsYou, "need you")
 	}
 	text := strings.Join(parts, ", ") + "."
 	if !r.Acted {

@@ -36,6 +36,7 @@ type Entry struct {
 	Handle      string               `json:"handle"`
 	Incarnation string               `json:"incarnation,omitempty"`
 	Leftover    bool                 `json:"leftover,omitempty"`
+	Act         verdict.Act          `json:"act,omitzero"` // absent: destroy
 	Reason      verdict.Reason       `json:"reason"`
 	Result      janitor.ActionResult `json:"result"`
 	Attempt     int                  `json:"attempt,omitempty"`
@@ -55,7 +56,7 @@ func Entries(result janitor.Result) []Entry {
 			e := Entry{
 				At: a.At, Run: result.RunID, Connection: c.Name, Scope: c.Scope,
 				Handle: a.Handle, Incarnation: a.Incarnation, Leftover: a.Leftover,
-				Reason: a.Reason, Result: a.Result, Attempt: a.Attempt, Detail: a.Detail,
+				Act: a.Act, Reason: a.Reason, Result: a.Result, Attempt: a.Attempt, Detail: a.Detail,
 			}
 			if v := c.Judged(a); v != nil {
 				e.Owner, e.Evidence = v.Owner, v.Evidence
