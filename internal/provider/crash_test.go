@@ -143,6 +143,7 @@ type hanging struct {
 // effect of the call verb. The trace is a pipe, so that nobody has to poll it.
 func (ws *workspace) hanging(verb string, args ...string) *hanging {
 	ws.t.Helper()
+	ws.traced()
 	if err := syscall.Mkfifo(ws.traceFile(), 0o600); err != nil {
 		ws.t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ package provider_test
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -179,15 +178,4 @@ func TestProviderKilledAtEveryCallOfADestroyOnModalEndsCleanWhenRunAgain(t *test
 			w.t.Error("no kill left anything, so none came before the end of the sandbox")
 		}
 	})
-}
-
-func TestInterruptedCreateOnModalLeavesNothing(t *testing.T) {
-	w := newModalWorld(t)
-	ws := w.workspace(w.instance(`owner = "terraform:a"`))
-	apply := ws.hanging("SandboxCreateV2", "apply", "-auto-approve")
-	apply.signal(syscall.SIGINT)
-	if said, code := apply.end(); code == 0 || !strings.Contains(said, "was not created") {
-		t.Fatalf("exit %d:\n%s", code, said)
-	}
-	ws.startsAnew()
 }

@@ -84,3 +84,8 @@ provider "sandbox" {
 }
 `, name, token.ID, token.Secret)
 }
+
+// stalled are calls of a workspace that are never answered.
+func stalled(w *world) emulator.Fault {
+	return emulator.Fault{Stall: true, Times: -1, Workspace: workspaceOf(w.t)}
+}
