@@ -12,6 +12,7 @@
 package backendtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -46,30 +47,43 @@ type Factory struct {
 	Reach []string
 	// Leave leaves one leftover behind, as a crash would.
 	Leave func(t *testing.T)
+	// Without names the sections of the suite to leave out, where a place is
+	// tested in many variants that they do not touch.
+	Without []string
+}
+
+var sections = []struct {
+	name string
+	test func(*testing.T, *place)
+}{
+	{"check", testCheck},
+	{"lifecycle", testLifecycle},
+	{"tags", testTags},
+	{"listing", testListing},
+	{"refusals", testRefusals},
+	{"commands", testCommands},
+	{"files", testFiles},
+	{"lost replies", testLostReplies},
+	{"given up", testGivenUp},
+	{"broken connection", testBrokenConnection},
+	{"end of life", testEndOfLife},
+	{"leftovers", testLeftovers},
+	{"images", testImages},
+	{"network", testNetwork},
+	{"concurrent use", testConcurrentUse},
 }
 
 // Run tests every promise.
 func Run(t *testing.T, f Factory) {
-	for _, section := range []struct {
-		name string
-		test func(*testing.T, *place)
-	}{
-		{"check", testCheck},
-		{"lifecycle", testLifecycle},
-		{"tags", testTags},
-		{"listing", testListing},
-		{"refusals", testRefusals},
-		{"commands", testCommands},
-		{"files", testFiles},
-		{"lost replies", testLostReplies},
-		{"given up", testGivenUp},
-		{"broken connection", testBrokenConnection},
-		{"end of life", testEndOfLife},
-		{"leftovers", testLeftovers},
-		{"images", testImages},
-		{"network", testNetwork},
-		{"concurrent use", testConcurrentUse},
-	} {
+	left := slices.Clone(f.Without)
+	for _, section := range sections {
+		if at := slices.Index(left, section.name); at >= 0 {
+			left = slices.Delete(left, at, at+1)
+			continue
+		}
 		t.Run(section.name, func(t *testing.T) { section.test(t, open(t, f)) })
+	}
+	if len(left) > 0 {
+		t.Errorf("the suite has no sections %q", left)
 	}
 }

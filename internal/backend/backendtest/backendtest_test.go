@@ -66,6 +66,7 @@ const (
 	retriesCommands    flaw = "runs a command again"
 	retriesCreate      flaw = "creates again after a lost reply"
 	runsOn             flaw = "lets commands outlive their sandbox"
+	oldTime            flaw = "tells an old time"
 	sameIdentity       flaw = "has the same identity everywhere"
 	secondDestroyFails flaw = "fails a second destroy"
 )
@@ -148,6 +149,7 @@ func TestSuiteFailsForEveryFlaw(t *testing.T) {
 	}{
 		{identityChanges, "check", "identity and scope are stable"},
 		{sameIdentity, "check", "another location is told apart"},
+		{oldTime, "check", "a check tells how far its clock is from ours"},
 		{ignoresIncarnation, "lifecycle", "another incarnation is not it"},
 		{secondDestroyFails, "lifecycle", "destroying twice is no error"},
 		{neverDestroys, "lifecycle", "a destroyed sandbox is not found"},

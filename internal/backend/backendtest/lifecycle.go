@@ -43,6 +43,15 @@ func testCheck(t *testing.T, p *place) {
 			t.Error("the scope is empty")
 		}
 	})
+	t.Run("a check tells how far its clock is from ours", func(t *testing.T) {
+		server, ok := p.Backend.(backend.ServerClock)
+		if !ok {
+			t.Skip("not a ServerClock")
+		}
+		if ahead, known := server.Ahead(); !known || ahead.Abs() > clockSkew {
+			t.Errorf("ahead by %s, known %v; want at most %s", ahead, known, clockSkew)
+		}
+	})
 	t.Run("preparing twice is no error", func(t *testing.T) {
 		preparer, ok := p.Backend.(backend.Preparer)
 		if !ok {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -24,6 +25,7 @@ var _ interface {
 	backend.NetworkEditor
 	backend.ImageBuilder
 	backend.Leftovers
+	backend.ServerClock
 } = (*reference)(nil)
 
 // reference is a vendor package as it should be, over server; flaw makes it one
@@ -79,6 +81,14 @@ func (r *reference) Check(ctx context.Context) (backend.Status, error) {
 		status.Identity = "an account"
 	}
 	return status, r.read(ctx, "check", func() error { return nil })
+}
+
+// Ahead is known at any time.
+func (r *reference) Ahead() (time.Duration, bool) {
+	if r.flaw == oldTime {
+		return -time.Hour, true
+	}
+	return r.server.now().Sub(clock.System().Now()), true
 }
 
 // read is an idempotent call, write is none. Both hold the server's lock.

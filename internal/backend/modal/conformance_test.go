@@ -7,6 +7,8 @@ package modal
 
 import (
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,28 +19,107 @@ import (
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
 
-// positions are the unknowns of production, all one way and all the other, with
-// the quirks that were recorded.
-var positions = map[string]emulator.Options{
-	"orderly": {},
-	"awkward": {
-		PageSize: 10, TimestampGranularity: time.Millisecond,
-		PollLag: 5 * time.Second, TimeoutLag: time.Second, DeadlineReportDelay: -1,
-		ReplayCreates: true, TerminateUnknownOK: true, KeepTaskID: true, HoldName: true, NoSeededAccess: true,
-		ListWithoutTags: emulator.V1 | emulator.V2, ListWithoutTimeout: emulator.V1 | emulator.V2,
-		RetainFinished: 2 * time.Second,
-	},
+// The sections of the suite that take seconds.
+const (
+	commands      = "commands"
+	files         = "files"
+	lostReplies   = "lost replies"
+	givenUp       = "given up"
+	concurrentUse = "concurrent use"
+)
+
+// flipped are the other positions of the emulator's switches, each of which is
+// tested alone and all together. The zero value is a switch's usual position.
+var flipped = emulator.Options{
+	PageSize: 10, TimestampGranularity: time.Millisecond,
+	PollLag: 5 * time.Second, TimeoutLag: time.Second, DeadlineReportDelay: -1, BuildTime: 50 * time.Millisecond,
+	ReplayCreates: true, TerminateUnknownOK: true, KeepTaskID: true, HoldName: true, NoSeededAccess: true,
+	ListWithoutTags: emulator.V1 | emulator.V2, ListWithoutTimeout: emulator.V1 | emulator.V2,
+	RetainFinished: 2 * time.Second,
+	MaxTagBytes:    2000,             // the longest tag of the suite that every place must take
+	AccessLifetime: 20 * time.Second, // less than the client wants, so that it asks each time
+	ClockAhead:     time.Minute,
+	NoIssuedAt:     true,
+	NoCheckedAt:    true,
+}
+
+// touched are the slow sections that a switch can have a part in: with it alone
+// flipped they run in the generation that the client makes by default. The quick
+// ones run in every position and both generations.
+var touched = map[string][]string{
+	"PageSize":             {concurrentUse},
+	"TimestampGranularity": {concurrentUse},
+	"PollLag":              {lostReplies, givenUp},
+	"TimeoutLag":           {},
+	"DeadlineReportDelay":  {commands},
+	"BuildTime":            {},
+	"ReplayCreates":        {lostReplies, givenUp},
+	"TerminateUnknownOK":   {lostReplies},
+	"KeepTaskID":           {commands},
+	"HoldName":             {lostReplies, givenUp},
+	"NoSeededAccess":       {files, lostReplies},
+	"ListWithoutTags":      {lostReplies, givenUp},
+	"ListWithoutTimeout":   {},
+	"RetainFinished":       {lostReplies},
+	"MaxTagBytes":          {},
+	"AccessLifetime":       {files, concurrentUse},
+	"ClockAhead":           {},
+	"NoIssuedAt":           {},
+	"NoCheckedAt":          {},
+}
+
+// steady are options that are no switches: where the server is, whose it is, what
+// a test does with it, and how another client would be met.
+var steady = []string{"Listen", "Workspace", "Token", "Environments", "Clock", "Log", "Latency", "FailBuilds", "RouterScheme", "Watch"}
+
+// slow are the sections of which a switch that is flipped alone runs only those
+// that it touches.
+var slow = []string{commands, files, lostReplies, givenUp, concurrentUse}
+
+// position is one stance of all switches.
+type position struct {
+	emulator.Options
+	slow []string // sections of it to run
+}
+
+// positions are the usual one, all switches flipped, and each flipped alone.
+func positions(t *testing.T) map[string]position {
+	t.Helper()
+	// Together, they would hide the clock for good.
+	awkward := flipped
+	awkward.NoCheckedAt = false
+	all := map[string]position{"orderly": {slow: slow}, "awkward": {awkward, slow}}
+	switches := reflect.ValueOf(flipped)
+	for i, field := range reflect.VisibleFields(switches.Type()) {
+		touches, listed := touched[field.Name]
+		switch {
+		case slices.Contains(steady, field.Name):
+			continue
+		case !listed || switches.Field(i).IsZero():
+			t.Errorf("the switch %s of the emulator has no other position here", field.Name)
+		}
+		alone := position{slow: touches}
+		reflect.ValueOf(&alone.Options).Elem().Field(i).Set(switches.Field(i))
+		if alone.HoldName { // during the lag
+			alone.PollLag = flipped.PollLag
+		}
+		all[field.Name] = alone
+	}
+	return all
 }
 
 func TestModalSandboxesKeepEveryPromise(t *testing.T) {
 	for generation, v2 := range map[string]string{"V2": "1", "V1": "0"} {
-		for position, options := range positions {
-			t.Run(generation+"/"+position, func(t *testing.T) {
-				if testing.Short() && (generation != "V2" || position != "orderly") {
-					t.Skip("-short: one of the four positions")
+		for name, position := range positions(t) {
+			t.Run(generation+"/"+name, func(t *testing.T) {
+				if testing.Short() && (generation != "V2" || name != "orderly") {
+					t.Skip("-short: one of all positions")
 				}
-				options.FailBuilds = []string{"taskowned.invalid"}
-				server := start(t, options)
+				without := slices.DeleteFunc(slices.Clone(slow), func(section string) bool {
+					return slices.Contains(position.slow, section) && (generation == "V2" || len(position.slow) == len(slow))
+				})
+				position.FailBuilds = []string{"taskowned.invalid"}
+				server := start(t, position.Options)
 				t.Setenv("MODAL_SANDBOX_V2", v2)
 				backendtest.Run(t, backendtest.Factory{
 					Open:           opener(t, "modal:"),
@@ -46,6 +127,7 @@ func TestModalSandboxesKeepEveryPromise(t *testing.T) {
 					Advance:        func(_ *testing.T, d time.Duration) { server.Advance(d) },
 					Image:          backend.ImageSpec{From: "python:3.12-slim", Commands: []string{"RUN pip install pandas"}},
 					OutlivesCaller: true,
+					Without:        without,
 				})
 			})
 		}
