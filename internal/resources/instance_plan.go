@@ -101,10 +101,14 @@ func planRenewal(state instanceModel, plan *instanceModel, conn *Connection, due
 		return
 	}
 	plan.Handle, plan.CreatedAt, plan.ExpiresAt = types.StringUnknown(), timetypes.NewRFC3339Unknown(), timetypes.NewRFC3339Unknown()
+	made := "A new one"
+	if due != renewalDue && !state.ExpiresAt.IsNull() && duration(plan.Lifetime) <= duration(state.Lifetime) {
+		made = "If the renewal is due by then, a new one" // Update looks at the clock
+	}
 	diags.AddWarning("Renewal by a new sandbox", fmt.Sprintf(
-		"%s cannot move the end of a sandbox. A new one takes the place of %s: its handle is another one, and files do not come "+
+		"%s cannot move the end of a sandbox. %s takes the place of %s: its handle is another one, and files do not come "+
 			"along. The old one is retired: who holds it keeps it until its end (%s), and the janitor takes it once nobody does.",
-		conn.Location(), state.Handle.ValueString(), state.ExpiresAt.ValueString()))
+		conn.Location(), made, state.Handle.ValueString(), state.ExpiresAt.ValueString()))
 }
 
 // refuse asks the connection, as far as the plan is known, what it cannot

@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,15 +23,18 @@ type renewing struct {
 
 func TestRenewalMakesTheHandleUnknownOnlyWhereItRotates(t *testing.T) {
 	longer := func(m *instanceModel) { m.Lifetime = types.StringValue("2h") }
+	earlier := func(m *instanceModel) { m.RenewBefore = types.StringValue("30m") }
 	endless := func(m *instanceModel) { m.ExpiresAt = timetypes.NewRFC3339Null() }
 	for name, tc := range map[string]struct {
 		due             due
 		born, edit      func(*instanceModel)
 		expires, handle [2]bool // unknown where the backend renews, and where it does not
+		perhaps         bool
 	}{
 		"nothing is due":              {},
 		"a renewal is due":            {due: renewalDue, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
 		"a longer life":               {edit: longer, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
+		"an earlier renewal":          {edit: earlier, expires: [2]bool{true, true}, handle: [2]bool{false, true}, perhaps: true},
 		"tags are to be repaired":     {due: repairDue, expires: [2]bool{true, true}},
 		"no end is known, tags broke": {due: repairDue, born: endless, expires: [2]bool{true, true}, handle: [2]bool{false, true}},
 	} {
@@ -51,6 +55,9 @@ func TestRenewalMakesTheHandleUnknownOnlyWhereItRotates(t *testing.T) {
 					t.Errorf("%T: handle %s, expires_at %s", b, plan.Handle, plan.ExpiresAt)
 				}
 				if warned := len(diags) == 1; warned != tc.handle[i] {
+					t.Errorf("%T: said %v", b, diags)
+				}
+				if len(diags) == 1 && strings.Contains(diags[0].Detail(), "If the renewal is due") != tc.perhaps {
 					t.Errorf("%T: said %v", b, diags)
 				}
 			}
