@@ -72,11 +72,11 @@ func (s *Server) wanted(w *workspace, req *pb.SandboxListRequest, generations Ge
 		return nil, err
 	}
 	return func(box *sandbox) bool {
+		if !generations.has(box.generation) || box.app != a && (a != nil || box.app.environment != e) || !hasTags(box.tags, req.GetTags()) {
+			return false
+		}
 		s.settle(box)
-		return generations.has(box.generation) &&
-			(box.app == a || a == nil && box.app.environment == e) &&
-			(req.GetIncludeFinished() && !s.forgotten(box) || s.visibleResult(box) == nil) &&
-			hasTags(box.tags, req.GetTags())
+		return req.GetIncludeFinished() && !s.forgotten(box) || s.visibleResult(box) == nil
 	}, nil
 }
 
