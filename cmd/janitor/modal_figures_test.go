@@ -6,12 +6,10 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,30 +26,12 @@ const (
 	sweepSlack     = 1.2 // of the time that the concurrency allows
 )
 
-// spent is what one program took.
-type spent struct {
-	calls     int
-	took      time.Duration
-	mebibytes float64
-	out       string
-}
-
-// spend runs a program against the account.
-func (a account) spend(t *testing.T, cmd *exec.Cmd) spent {
+// spend runs a program and returns how many calls it made, too.
+func (a account) spend(t *testing.T, cmd *exec.Cmd) (once spent, calls int) {
 	t.Helper()
 	a.server.ResetCalls()
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	began := clock.System().Now()
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %v\n%.2000s%.2000s", cmd.Args, err, &out, &errs)
-	}
-	return spent{
-		calls:     a.calls(),
-		took:      clock.System().Now().Sub(began),
-		mebibytes: float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024,
-		out:       out.String(),
-	}
+	once = spend(t, cmd)
+	return once, a.calls()
 }
 
 // callTime is how long a call takes, at 20 ms in the server and on a machine as
@@ -84,32 +64,35 @@ func TestFigureSweepOverTenThousandModalSandboxes(t *testing.T) {
 	most := pages + 3*reclaimable + 5
 	inTurn := pages + 5 + 3*reclaimable/janitor.DefaultPerConnection
 	var best spent
-	ratio := 0.0
-	for range 3 { // the fastest counts: the others measure the neighbours
+	var calls int
+	var ofNominal, ofMeasured float64
+	for try := 0; try < 3 && (try == 0 || ofNominal > sweepSlack); try++ { // the fastest counts: the others measure the neighbours
 		a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
 		alive, dead := a.stand(t, listed-reclaimable, nil), a.stand(t, reclaimable, a.torn())
-		ideal := time.Duration(inTurn) * a.callTime(t, alive[0])
-		sweep := a.spend(t, a.command(t, "sweep", "--auto-approve"))
+		measured := a.callTime(t, alive[0])
+		sweep, made := a.spend(t, a.command(t, "sweep", "--auto-approve"))
 		if !strings.Contains(sweep.out, "500 reclaimed. exit 0") {
 			t.Errorf("the sweep is wrong:\n%.1000s", sweep.out)
 		}
 		a.check(t, "alive", alive, true)
 		a.check(t, "dead", dead, false)
-		if once := sweep.took.Seconds() / ideal.Seconds(); best.took == 0 || once < ratio {
-			best, ratio = sweep, once
-		}
-		if ratio <= sweepSlack {
-			break
+		if best.took == 0 || sweep.took < best.took {
+			best, calls = sweep, made
+			ofNominal = sweep.took.Seconds() / (perCall * time.Duration(inTurn)).Seconds()
+			ofMeasured = sweep.took.Seconds() / (measured * time.Duration(inTurn)).Seconds()
 		}
 	}
-	figure(t, "janitor_modal_sweep_10000_calls", float64(best.calls), float64(most))
+	figure(t, "janitor_modal_sweep_10000_calls", float64(calls), float64(most))
 	figure(t, "janitor_modal_sweep_10000_mebibytes", best.mebibytes, sweepMebibytes)
-	figure(t, "janitor_modal_sweep_10000_over_ideal_time", ratio, sweepSlack)
+	figure(t, "janitor_modal_sweep_10000_over_time_at_20_ms_a_call", ofNominal, sweepSlack)
+	figure(t, "janitor_modal_sweep_10000_over_time_at_this_machines_calls", ofMeasured, sweepSlack)
 }
 
-// The same sweep as a plain loop over Modal's own client, as people write it.
+// The same sweep as a plain loop over Modal's own client, as people write it. The
+// loop asks for the tags of each, one after another: 10,000 would take it four
+// minutes.
 func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
-	const listed, reclaimable = 1000, 50
+	const listed, reclaimable = 5_000, 250
 	a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
 	venv := exec.CommandContext(t.Context(), "../../scripts/venv.sh", "modal", "../../internal/emulator/modal/testdata/requirements.txt")
 	venv.Stderr = os.Stderr
@@ -120,14 +103,14 @@ func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
 	alive, dead := a.stand(t, listed-reclaimable, nil), a.stand(t, reclaimable, a.torn())
 	loop := exec.CommandContext(t.Context(), strings.TrimSpace(string(python)), "testdata/loop.py", modalApp)
 	loop.Env = append(os.Environ(), a.server.Environ()...)
-	theirs := a.spend(t, loop)
+	theirs, theirCalls := a.spend(t, loop)
 	a.check(t, "dead, after the loop", dead, false)
 
 	dead = a.stand(t, reclaimable, a.torn())
 	a.server.Advance(time.Minute) // the list shows no more what the loop has ended
-	ours := a.spend(t, a.command(t, "sweep", "--auto-approve"))
+	ours, ourCalls := a.spend(t, a.command(t, "sweep", "--auto-approve"))
 	a.check(t, "dead, after the sweep", dead, false)
 	a.check(t, "alive", alive, true)
-	figure(t, "janitor_modal_calls_over_python_loop", float64(ours.calls)/float64(theirs.calls), 0.2)
-	figure(t, "janitor_modal_time_over_python_loop", ours.took.Seconds()/theirs.took.Seconds(), 0.2)
+	figure(t, "janitor_modal_calls_over_python_loop_5000", float64(ourCalls)/float64(theirCalls), 0.2)
+	figure(t, "janitor_modal_time_over_python_loop_5000", ours.took.Seconds()/theirs.took.Seconds(), 0.1)
 }
