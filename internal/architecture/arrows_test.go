@@ -16,6 +16,7 @@ import (
 // set its stage, and the real parts around what it tests.
 var testArrows = map[string][]string{
 	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
+	"internal/airflow/api":   {"internal/airflow/airflowtest"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
 	"internal/interop":       {"internal/backend", "internal/connect", "internal/emulator/modal"},

@@ -90,7 +90,9 @@ func (a *Airflow) configure(dags, address string, settings []string) {
 		"AIRFLOW__API_AUTH__JWT_SECRET=for-one-test-on-this-host-alone-and-long-enough-for-its-algorithm",
 		"AIRFLOW__API__SECRET_KEY=for-one-test",
 		"AIRFLOW__CORE__FERNET_KEY=Zm9yLW9uZS10ZXN0LW9uLXRoaXMtaG9zdC1hbG9uZS4=",
-		"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT=0", // any: several Airflows may run at once
+		"AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT=120", // a busy machine fails no task
+		"AIRFLOW__CORE__PARALLELISM=4",                // each task is a process
+		"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT=0",  // any: several Airflows may run at once
 		"AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT=0",
 		"PYTHONUNBUFFERED=1", // a line of a log is an event, and is not to be held back
 	)

@@ -1,0 +1,112 @@
+// Copyright (c) taskowned contributors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package api asks an Airflow deployment, through its REST API v2, what has
+// become of Dag runs and task instances. It sends only what Airflow 3.0 to 3.3
+// have in common, and it only reads. What it answers are rows that Airflow
+// showed; that Airflow showed none proves nothing.
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+)
+
+// Options say where a deployment is and who asks.
+type Options struct {
+	// URL is what stands before "/api/v2", such as https://airflow.example.com or,
+	// behind a proxy, https://example.com/airflow.
+	URL string
+	// Token is used as it is. Without one, Username and Password get one, and a
+	// new one when it is refused.
+	Token, Username, Password string
+	// Caller makes every call; nil: one of the client's own.
+	Caller *backend.Caller
+	Clock  clock.Clock
+}
+
+// Client asks one deployment. It is safe for concurrent use.
+type Client struct {
+	base     string // without a slash at its end
+	options  Options
+	caller   *backend.Caller
+	http     *http.Client
+	pageSize int
+
+	session session
+	theirs  theirClock
+}
+
+// New returns a client. It makes no call.
+func New(o Options) (*Client, error) {
+	base, err := parseBase(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Token == "" && (o.Username == "" || o.Password == "") {
+		return nil, fmt.Errorf("the Airflow at %s: %w: give a token, or a user name and a password", base, backend.ErrUnauthorized)
+	}
+	return &Client{
+		base:     base,
+		options:  o,
+		caller:   cmp.Or(o.Caller, &backend.Caller{}),
+		pageSize: pageSize,
+		// A redirect would make a POST a GET, and show the token to another host.
+		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+// Ask asks about runs and tasks, each of which has an answer in what it returns.
+// An error means that nothing is known: the deployment cannot be reached, refuses
+// the account, or is no Airflow. What Airflow would not say of one run or task is
+// that one's Doubt.
+//
+// It makes a call for each page of a list, one list for every 50 runs in whose
+// tasks it is interested, two for all runs, and a few for single ones.
+func (c *Client) Ask(ctx context.Context, q airflow.Questions) (airflow.Answers, error) {
+	tasks, err := c.askTasks(ctx, q.Tasks)
+	if err != nil {
+		return airflow.Answers{}, err
+	}
+	runs, err := c.askRuns(ctx, q.Runs)
+	if err != nil {
+		return airflow.Answers{}, err
+	}
+	answers := airflow.Answers{Runs: runs, Tasks: tasks}
+	answers.Ahead, answers.ClockKnown = c.theirs.ahead()
+	return answers, nil
+}
+
+// parseBase checks the URL that was configured and returns it as calls use it.
+// What it says of a URL leaves out what may be a secret.
+func parseBase(configured string) (string, error) {
+	end := strings.IndexAny(configured+"?", "?#")
+	base := strings.TrimRight(configured[:end], "/")
+	wrong := func(why string) (string, error) {
+		return "", fmt.Errorf("the URL of Airflow, %q: %w: %s", base, backend.ErrInvalid, why)
+	}
+	u, err := url.Parse(base)
+	switch {
+	case strings.Contains(base, "@"):
+		base = "…@" + base[strings.LastIndex(base, "@")+1:]
+		return wrong("give the user name and the password apart from it")
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "":
+		return wrong("it begins with https:// or http:// and a host")
+	case end < len(configured):
+		return wrong("leave out what begins with ? or #")
+	}
+	for _, end := range []string{"/api/v1", "/api/v2", "/api"} {
+		if before, found := strings.CutSuffix(base, end); found {
+			return wrong("leave out " + end + ": it is " + before)
+		}
+	}
+	return base, nil
+}
