@@ -94,7 +94,7 @@ func TestFigureSweepOverTenThousandModalSandboxes(t *testing.T) {
 func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
 	const listed, reclaimable = 5_000, 250
 	a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
-	venv := exec.CommandContext(t.Context(), "../../scripts/venv.sh", "modal", "../../internal/emulator/modal/testdata/requirements.txt")
+	venv := exec.CommandContext(t.Context(), "../../scripts/venv.sh")
 	venv.Stderr = os.Stderr
 	python, err := venv.Output()
 	if err != nil {

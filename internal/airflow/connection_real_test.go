@@ -78,7 +78,7 @@ func writeAll(t *testing.T) (all []written) {
 // readByAirflow has the real Airflow read every text, in one process.
 func readByAirflow(t *testing.T, all []written) []realReading {
 	t.Helper()
-	python, err := exec.Command("../../scripts/venv.sh", "airflow", "airflowtest/requirements.txt").Output()
+	python, err := exec.Command("../../scripts/venv.sh").Output()
 	if err != nil {
 		t.Fatalf("make the Python environment: %v", err)
 	}

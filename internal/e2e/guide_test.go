@@ -72,9 +72,7 @@ func shell(t *testing.T, script string) string {
 // python is the interpreter of the environment that has Airflow.
 func python(t *testing.T) string {
 	t.Helper()
-	venv := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts/venv.sh"), "airflow",
-		filepath.Join(repository, "internal/airflow/airflowtest/requirements.txt"))
-	out, err := venv.Output()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts/venv.sh")).Output()
 	if err != nil {
 		t.Fatalf("make the Python environment: %v", err)
 	}

@@ -45,7 +45,7 @@ type logLine struct{ Level, Message string }
 
 // interpreter is a Python with the pinned Airflow.
 func interpreter() (string, error) {
-	out, err := exec.Command("../../scripts/venv.sh", "airflow", "../airflow/airflowtest/requirements.txt").Output()
+	out, err := exec.Command("../../scripts/venv.sh").Output()
 	if err != nil {
 		return "", fmt.Errorf("make the Python environment: %w", err)
 	}

@@ -158,7 +158,7 @@ func run(t testing.TB, cmd *exec.Cmd) string {
 // interpreter returns the Python that has the pinned Airflow.
 func interpreter(t testing.TB) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(here(), "../../../scripts/venv.sh"), "airflow", filepath.Join(here(), "requirements.txt"))
+	cmd := exec.CommandContext(t.Context(), filepath.Join(here(), "../../../scripts/venv.sh"))
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()

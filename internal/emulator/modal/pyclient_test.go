@@ -32,7 +32,7 @@ func interpreter(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("in short: making a Python environment needs a package index")
 	}
-	out, err := exec.Command("../../../scripts/venv.sh", "modal", "testdata/requirements.txt").Output()
+	out, err := exec.Command("../../../scripts/venv.sh").Output()
 	if err != nil {
 		t.Fatalf("make the Python environment: %v", err)
 	}
