@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
@@ -39,10 +40,10 @@ type app struct {
 	findLag     time.Duration
 	checkWithin time.Duration
 
-	turn   chan struct{} // held by the one caller that looks the app up
-	mu     sync.Mutex
-	client *client  // nil: not made yet
-	inside *session // nil: not looked up yet
+	looking singleflight.Group // so that one look-up serves all who wait for it
+	mu      sync.Mutex
+	client  *client  // nil: not made yet
+	inside  *session // nil: not looked up yet
 	// builder is the version of Modal's image builder; empty: not asked yet.
 	builder string
 }
@@ -74,7 +75,6 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 		server:      &serverClock{ours: clk},
 		findLag:     findLag,
 		checkWithin: checkWithin,
-		turn:        make(chan struct{}, 1),
 	}
 	if conn.Authority != "" {
 		a.environment, a.name = conn.Authority, strings.TrimPrefix(conn.Path, "/")
@@ -101,10 +101,13 @@ func (a *app) Prepare(ctx context.Context) error {
 	if !errors.Is(err, errNoApp) {
 		return a.failed("prepare", "", err)
 	}
-	c, err := a.dialed()
-	if err == nil {
-		_, err = c.Apps.FromName(ctx, a.name, &sdk.AppFromNameParams{Environment: a.environment, CreateIfMissing: true})
-	}
+	err = a.promptly(ctx, func(ctx context.Context) error {
+		c, err := a.dialed()
+		if err == nil {
+			_, err = c.Apps.FromName(ctx, a.name, &sdk.AppFromNameParams{Environment: a.environment, CreateIfMissing: true})
+		}
+		return err
+	})
 	if err = classed(err); errors.Is(err, backend.ErrNotFound) {
 		err = fmt.Errorf("%w: there is no environment %s in this workspace; create it, or name another one", backend.ErrInvalid, a.environment)
 	}
@@ -114,21 +117,20 @@ func (a *app) Prepare(ctx context.Context) error {
 	return a.failed("prepare", "", err)
 }
 
-// enter returns the session, and looks the app up the first time.
+// enter returns the session, and looks the app up the first time. Whoever gives up
+// meanwhile leaves the look-up to the others.
 func (a *app) enter(ctx context.Context) (*session, error) {
 	if s := a.entered(); s != nil {
 		return s, nil
 	}
+	found := a.looking.DoChan(a.name, func() (any, error) { return a.lookUp(context.WithoutCancel(ctx)) })
 	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	case result := <-found:
+		s, _ := result.Val.(*session)
+		return s, result.Err
 	}
-	if s := a.entered(); s != nil {
-		return s, nil
-	}
-	return a.lookUp(ctx)
 }
 
 // freshFor is how long a listing may trust a look-up, such as the Check before it.
@@ -156,7 +158,15 @@ var errNoApp = errors.New("there is no such app")
 // lookUp finds the app anew: one that was stopped and made again is another app
 // of the same name. It also is the first call of every client, and so the one
 // that hands over the connection.
-func (a *app) lookUp(ctx context.Context) (*session, error) {
+func (a *app) lookUp(ctx context.Context) (s *session, err error) {
+	err = a.promptly(ctx, func(ctx context.Context) error {
+		s, err = a.findApp(ctx)
+		return err
+	})
+	return s, err
+}
+
+func (a *app) findApp(ctx context.Context) (*session, error) {
 	c, err := a.dialed()
 	if err != nil {
 		return nil, err

@@ -14,21 +14,32 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
-// checkWithin bounds a Check, all its attempts included, so that a server that
-// takes calls and answers none is told of within seconds.
+// checkWithin bounds a Check, and the look-up that comes first of every other use,
+// all attempts included, so that a server that takes calls and answers none is told
+// of within seconds.
 const checkWithin = 10 * time.Second
 
 // Check looks whose token it is, looks the app up anew, and asks for the time. The identity is the
 // workspace's name and the app's id: the same URI exists in every account. In
 // another workspace, or without the app, the identity is the workspace alone.
 func (a *app) Check(ctx context.Context) (backend.Status, error) {
+	var status backend.Status
+	err := a.promptly(ctx, func(ctx context.Context) (err error) {
+		status, err = a.check(ctx)
+		return err
+	})
+	return status, a.failed("check", "", err)
+}
+
+// promptly gives a use of the server up after checkWithin.
+func (a *app) promptly(ctx context.Context, use func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, a.checkWithin)
 	defer cancel()
-	status, err := a.check(bounded)
+	err := use(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil && !hasClass(err) {
-		err = fmt.Errorf("%w: no answer within %s: %w", backend.ErrUnavailable, a.checkWithin, err)
+		return fmt.Errorf("%w: no answer within %s: %w", backend.ErrUnavailable, a.checkWithin, err)
 	}
-	return status, a.failed("check", "", err)
+	return err
 }
 
 func (a *app) check(ctx context.Context) (backend.Status, error) {

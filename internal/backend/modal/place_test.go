@@ -8,10 +8,13 @@ package modal
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +45,32 @@ func uses(a *app, handle string) map[string]func(context.Context) error {
 		},
 		"SetTags": func(ctx context.Context) error { return a.SetTags(ctx, ref, sandbox.Tags{}) },
 	}
+}
+
+// every is each use of an app, a sandbox and an image that there is.
+func every(a *app, handle, image string) map[string]func(context.Context) error {
+	ref := sandbox.Ref{Handle: handle}
+	all := uses(a, handle)
+	maps.Copy(all, map[string]func(context.Context) error{
+		"Prepare": a.Prepare,
+		"ReadFile": func(ctx context.Context) error {
+			_, err := a.ReadFile(ctx, ref, "/x", 1, io.Discard)
+			return err
+		},
+		"WriteFile":     func(ctx context.Context) error { return a.WriteFile(ctx, ref, "/x", strings.NewReader("x")) },
+		"ListDirectory": func(ctx context.Context) error { _, err := a.ListDirectory(ctx, ref, "/"); return err },
+		"SetNetwork": func(ctx context.Context) error {
+			return a.SetNetwork(ctx, ref, sandbox.NetworkPolicy{Open: true})
+		},
+		"BuildImage": func(ctx context.Context) error {
+			_, err := a.BuildImage(ctx, backend.ImageSpec{From: "python:3.12-slim"}, io.Discard)
+			return err
+		},
+		"HasImage":     func(ctx context.Context) error { _, err := a.HasImage(ctx, image); return err },
+		"DeleteImage":  func(ctx context.Context) error { return a.DeleteImage(ctx, image) },
+		"PublishImage": func(ctx context.Context) error { return a.PublishImage(ctx, image, "name") },
+	})
+	return all
 }
 
 func TestAWrongTokenIsNeverTakenForAbsence(t *testing.T) {
@@ -111,17 +140,12 @@ func TestAServerThatIsNotThereFailsWithinSeconds(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mute, err := net.Listen("tcp4", "127.0.0.1:0") // takes connections and never says a word
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = mute.Close() })
 	for url, class := range map[string]error{
-		"http://" + mute.Addr().String():                        backend.ErrUnavailable,
-		"http://" + dead:                                        backend.ErrUnavailable,
+		"http://" + mute(t): backend.ErrUnavailable,
+		"http://" + dead:    backend.ErrUnavailable,
 		strings.Replace(server.URL(), "http://", "https://", 1): backend.ErrUnavailable,
 		strings.TrimPrefix(server.URL(), "http://"):             backend.ErrInvalid,
-		"ftp://" + dead:                                         backend.ErrInvalid,
+		"ftp://" + dead: backend.ErrInvalid,
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Setenv("MODAL_SERVER_URL", url)
@@ -133,6 +157,53 @@ func TestAServerThatIsNotThereFailsWithinSeconds(t *testing.T) {
 				t.Errorf("failed after %s: %v", took, err)
 			}
 		})
+	}
+}
+
+// mute is the address of a server that takes connections and never says a word.
+func mute(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+func TestAServerThatNeverSaysAWordIsToldOfWithinSecondsWhateverIsAsked(t *testing.T) {
+	start(t, emulator.Options{})
+	t.Setenv("MODAL_SERVER_URL", "http://"+mute(t))
+	fresh := func() *app { // whose first contact it is
+		a := at(t, "modal:")
+		a.checkWithin = time.Second
+		return a
+	}
+	const handle, image = "sb-0123456789012345678901", "im-0123456789012345678901"
+	var all sync.WaitGroup
+	for what := range every(fresh(), handle, image) {
+		use := every(fresh(), handle, image)[what]
+		all.Go(func() {
+			begun := clock.System().Now()
+			err := use(t.Context())
+			if took := clock.System().Now().Sub(begun); took > 5*time.Second {
+				t.Errorf("%s took %s", what, took)
+			}
+			wantClass(t, err, backend.ErrUnavailable, "modal:")
+		})
+	}
+	// All who use one app wait together, not one after another.
+	together := every(fresh(), handle, image)
+	begun := clock.System().Now()
+	for _, use := range together {
+		all.Go(func() { wantClass(t, use(t.Context()), backend.ErrUnavailable, "modal:") })
+	}
+	all.Wait()
+	if took := clock.System().Now().Sub(begun); took > 5*time.Second {
+		t.Errorf("%d uses together took %s", len(together), took)
+	}
+	if checkWithin > 15*time.Second {
+		t.Errorf("outside of tests it takes %s, want seconds", checkWithin)
 	}
 }
 
