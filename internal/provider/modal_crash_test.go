@@ -137,21 +137,52 @@ func (w *world) renewed(attributes ...string) string {
 	return strings.Replace(w.instance(append(attributes, `owner = "terraform:a"`, `renew_before = "20m"`)...), `"1h"`, `"3h"`, 1)
 }
 
+// stray makes one rotation that is killed, and returns the handle of what it made.
+func (ws *workspace) stray() (handle string) {
+	ws.t.Helper()
+	ws.ending(10 * time.Minute)()
+	if out, code := ws.terraform([]string{killAtVariable + "=SandboxCreateV2+"}, "apply", "-auto-approve"); code == 0 {
+		ws.t.Fatalf("Terraform was content:\n%s", out)
+	}
+	for _, s := range ws.sandboxes() {
+		if s.Handle != ws.handle() {
+			return s.Handle
+		}
+	}
+	ws.t.Fatal("the rotation has made nothing")
+	return ""
+}
+
+func TestSandboxThatAKilledRotationHasMadeIsTakenOverAsThePlanSaysWhenTheOldOneIsGone(t *testing.T) {
+	w := newModalWorld(t)
+	ws := w.workspace(w.renewed())
+	ws.apply()
+	stray, old := ws.stray(), ws.handle()
+	for _, s := range ws.sandboxes() {
+		if s.Handle == old {
+			ws.destroy(s.Ref)
+		}
+	}
+	id := w.uri() + "#" + stray
+	if said := ws.must("plan"); !words("terraform import ADDRESS '" + id + "'").MatchString(said) {
+		t.Fatalf("the plan does not tell how to import %s:\n%s", id, said)
+	}
+	ws.must("apply", "-auto-approve", "-refresh-only")
+	ws.must("import", it, id)
+	ws.apply()
+	ws.quiet()
+	if now := w.only().Handle; now != stray || ws.handle() != stray {
+		t.Errorf("%s stands, and the state has %s; want %s", now, ws.handle(), stray)
+	}
+	ws.must("destroy", "-auto-approve")
+}
+
 func TestSandboxThatAKilledRotationHasMadeIsNamedByThePlanAndRetiredByADestroy(t *testing.T) {
 	w := newModalWorld(t)
 	ws := w.workspace(w.renewed())
 	ws.apply()
-	w.ending(10 * time.Minute)()
-	if out, code := ws.terraform([]string{killAtVariable + "=SandboxCreateV2+"}, "apply", "-auto-approve"); code == 0 {
-		t.Fatalf("Terraform was content:\n%s", out)
-	}
-	var stray string
-	for _, s := range ws.sandboxes() {
-		if s.Handle != ws.handle() {
-			stray = s.Handle
-		}
-	}
-	if said := ws.must("plan"); stray == "" || !words("Sandbox "+stray+" was made to take the place of "+ws.handle()).MatchString(said) {
+	stray := ws.stray()
+	if said := ws.must("plan"); !words("Sandbox "+stray+" was made to take the place of "+ws.handle()).MatchString(said) {
 		t.Errorf("the plan does not name %q:\n%s", stray, said)
 	}
 	ws.must("destroy", "-auto-approve")

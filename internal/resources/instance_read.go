@@ -48,6 +48,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	switch {
 	case errors.Is(err, backend.ErrNotFound), err == nil && found.State == sandbox.Ended:
 		r.warnGone(state, &resp.Diagnostics)
+		warnOrphans(conn.String(), strays(conn.Snapshot.Replacing(state.Handle.ValueString())), &resp.Diagnostics)
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:

@@ -51,6 +51,17 @@ func warnStrays(handle string, strays []sandbox.Ref, diags *diag.Diagnostics) {
 	}
 }
 
+// warnOrphans tells of strays of a sandbox that has ended meanwhile, so that none
+// of its later renewals can retire them.
+func warnOrphans(uri string, strays []sandbox.Ref, diags *diag.Diagnostics) {
+	for _, stray := range strays {
+		diags.AddWarning("Renewal was cut off", fmt.Sprintf(
+			"Sandbox %[2]s was made to take the place of this one, but Terraform was killed before it could save that. To take it over, "+
+				"run `terraform apply -refresh-only` and then `terraform import ADDRESS '%[1]s#%[2]s'`. Otherwise it stands until its "+
+				"end, or until you run `sandbox rm '%[1]s' %[2]s`.", uri, stray.Handle))
+	}
+}
+
 // warnLateEnd tells of an end that no apply of this lifetime has set. Nothing is
 // done about it: it may as well be the clock of this host that is wrong.
 func (r *instanceResource) warnLateEnd(state instanceModel, found sandbox.Sandbox, diags *diag.Diagnostics) {
