@@ -12,17 +12,24 @@ const oddValue = ` größe "a"\ <&>/+%20🙂`
 // what is special about each.
 var instances = func() map[string]instance {
 	all := map[string]instance{
-		"owned":        {Owner: owner},
-		"unowned":      {},
-		"retried":      {Owner: owner},
-		"tagged":       {Owner: owner, Tags: map[string]string{"team": oddValue, "taskowned_protect": "false"}},
-		"stamped":      {Owner: owner},
-		"planned":      {Owner: owner},
-		"retagged":     {Owner: owner},
-		"claimed":      {Owner: owner},
-		"waited for":   {Owner: owner},
-		"half an hour": {Owner: owner, Lifetime: "30m"},
-		"elsewhere":    {Owner: owner, Workdir: "/srv/work"},
+		"owned":           {Owner: owner},
+		"unowned":         {},
+		"retried":         {Owner: owner},
+		"tagged":          {Owner: owner, Tags: map[string]string{"team": oddValue, "taskowned_protect": "false"}},
+		"reviewed":        {Owner: owner},
+		"of the run":      {Owner: run("attach").Owner()},
+		"mapped":          {Owner: run("attach").Owner()},
+		"from a variable": {Owner: owner},
+		"from a file":     {Owner: owner},
+		"first":           {Owner: owner},
+		"second":          {Owner: owner},
+		"stamped":         {Owner: owner},
+		"planned":         {Owner: owner},
+		"retagged":        {Owner: owner},
+		"claimed":         {Owner: owner},
+		"waited for":      {Owner: owner},
+		"half an hour":    {Owner: owner, Lifetime: "30m"},
+		"elsewhere":       {Owner: owner, Workdir: "/srv/work"},
 	}
 	for name, policy := range policies {
 		all[name] = instance{Network: policy}

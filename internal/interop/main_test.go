@@ -29,7 +29,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
+	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run sets the stage, runs the tests and clears everything away.
-func run(m *testing.M) (code int, err error) {
+// runAll sets the stage, runs the tests and clears everything away.
+func runAll(m *testing.M) (code int, err error) {
 	if workplace, err = os.MkdirTemp("", "interop-"); err != nil {
 		return 1, err
 	}

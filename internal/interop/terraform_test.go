@@ -36,16 +36,19 @@ type networkPolicy struct {
 // attachment is what sandbox_instance gives a Dag; without an owner it is the
 // handle alone.
 type attachment struct {
-	Handle, Owner, Workdir string
-	ExpiresAt              string `json:"expires_at"`
+	Handle    string `json:"handle"`
+	Owner     string `json:"owner"`
+	Workdir   string `json:"workdir"`
+	ExpiresAt string `json:"expires_at"`
 }
 
 // terraform is the real program in a directory of its own, with the provider as
 // it was built.
 type terraform struct {
 	*tfexec.Terraform
-	dir  string
-	made map[string]attachment // by name
+	dir     string
+	made    map[string]attachment // by name
+	outputs map[string]tfexec.OutputMeta
 }
 
 func newTerraform(dir string) (*terraform, error) {
@@ -73,7 +76,10 @@ func newTerraform(dir string) (*terraform, error) {
 
 // apply makes exactly these instances stand.
 func (tf *terraform) apply(instances map[string]instance, options ...tfexec.ApplyOption) error {
-	variables, err := json.Marshal(map[string]any{"instances": instances})
+	variables, err := json.Marshal(map[string]any{
+		"instances": instances,
+		"token":     map[string]string{"id": server.Token().ID, "secret": server.Token().Secret},
+	})
 	if err != nil {
 		return err
 	}
@@ -83,9 +89,8 @@ func (tf *terraform) apply(instances map[string]instance, options ...tfexec.Appl
 	if err := tf.Apply(context.Background(), options...); err != nil {
 		return err
 	}
-	outputs, err := tf.Output(context.Background())
-	if err != nil {
+	if tf.outputs, err = tf.Output(context.Background()); err != nil {
 		return err
 	}
-	return json.Unmarshal(outputs["made"].Value, &tf.made)
+	return json.Unmarshal(tf.outputs["made"].Value, &tf.made)
 }

@@ -6,6 +6,8 @@
 package interop
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -30,10 +32,26 @@ func (c calls) commands() (started []*pb.TaskExecStartRequest) {
 	return started
 }
 
+// minutesLeft is how much of its lifetime a sandbox of Terraform's has.
+func minutesLeft(t *testing.T, it attachment) int {
+	t.Helper()
+	end, err := time.Parse(time.RFC3339, it.ExpiresAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(math.Round(end.Sub(clock.System().Now()).Minutes()))
+}
+
+func toldMinutes(told string, minutes int) bool {
+	return strings.Contains(told, fmt.Sprintf("About %d minutes of its lifetime remained", minutes))
+}
+
 func remainingLifetimeIsToldAndKept(t *testing.T) {
 	it := made(t, "half an hour")
-	if told := attach(t, it.Handle, owner); !strings.Contains(told, "About 30 minutes of its lifetime remained") {
-		t.Errorf("the model is told %q", told)
+	before := minutesLeft(t, it)
+	told := attach(t, it.Handle, owner)
+	if !toldMinutes(told, before) && !toldMinutes(told, minutesLeft(t, it)) || before > 30 || before < 20 {
+		t.Errorf("with %d minutes left the model is told %q", before, told)
 	}
 	release(t, it.Handle)
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
@@ -162,4 +164,22 @@ func (c calls) methods() map[string]int {
 		counts[call.Method]++
 	}
 	return counts
+}
+
+// tagsOf are the sets of tags that were written to a sandbox, in their order.
+func (w *watcher) tagsOf(handle string) (all []sandbox.Tags) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, call := range w.calls {
+		request, ok := call.Request.(*pb.SandboxTagsSetRequest)
+		if !ok || request.GetSandboxId() != handle {
+			continue
+		}
+		written := sandbox.Tags{}
+		for _, tag := range request.GetTags() {
+			written[tag.GetTagName()] = tag.GetTagValue()
+		}
+		all = append(all, written)
+	}
+	return all
 }

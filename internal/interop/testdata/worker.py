@@ -25,6 +25,7 @@ from airflow.providers.common.ai.sandbox import base
 from airflow.providers.common.ai.sandbox.base import SandboxSpec, SandboxTerminalError
 from airflow.providers.common.ai.sandbox.modal import ModalSandboxBackend
 from airflow.providers.common.ai.toolsets.sandbox import SandboxToolset
+from airflow.providers.modal.hooks.modal import ModalHook
 
 OPERATIONS = {}
 ATTACHED = {}  # toolsets within their block, by handle
@@ -125,6 +126,15 @@ def create_plain(app, tags):
 @operation
 def destroy(handle):
     backend().destroy(handle)
+
+
+@operation
+def connection(value):
+    """Returns what a hook takes from AIRFLOW_CONN_WRITTEN."""
+    os.environ["AIRFLOW_CONN_WRITTEN"] = value
+    hook = ModalHook("written")
+    token_id, token_secret = hook.credentials
+    return {"token_id": token_id, "token_secret": token_secret, "environment": hook.environment_name}
 
 
 @operation

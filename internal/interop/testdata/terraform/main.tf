@@ -22,6 +22,11 @@ variable "instances" {
   }))
 }
 
+variable "token" {
+  type      = object({ id = string, secret = string })
+  sensitive = true
+}
+
 resource "sandbox_connection" "modal" {
   modal = { egress_enforcement = "sni" }
 }
@@ -40,4 +45,12 @@ resource "sandbox_instance" "it" {
 # Without an owner there is no attachment.
 output "made" {
   value = { for name, it in sandbox_instance.it : name => merge({ handle = it.handle }, it.attachment) }
+}
+
+output "airflow_connection" {
+  value = provider::sandbox::airflow_connection(sandbox_connection.modal.uri, {
+    token_id     = var.token.id
+    token_secret = var.token.secret
+  })
+  sensitive = true
 }
