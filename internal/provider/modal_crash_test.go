@@ -182,7 +182,7 @@ func TestSandboxThatAKilledRotationHasMadeIsNamedByThePlanAndRetiredByADestroy(t
 	ws := w.workspace(w.renewed())
 	ws.apply()
 	stray := ws.stray()
-	if said := ws.must("plan"); !words("Sandbox "+stray+" was made to take the place of "+ws.handle()).MatchString(said) {
+	if said := ws.must("plan"); !words("Sandbox " + stray + " was made to take the place of " + ws.handle()).MatchString(said) {
 		t.Errorf("the plan does not name %q:\n%s", stray, said)
 	}
 	ws.must("destroy", "-auto-approve")

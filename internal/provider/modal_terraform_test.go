@@ -29,6 +29,30 @@ func TestSandboxOfModalIsImportedWithoutAnotherBeingMade(t *testing.T) {
 	ws.must("destroy", "-auto-approve")
 }
 
+// What has replaced an imported sandbox is in the state of whom it was rotated for.
+func TestImportOfARetiredSandboxLeavesItsSuccessorAlone(t *testing.T) {
+	w := newModalWorld(t)
+	config := w.renewed()
+	one, other := w.workspace(config), w.workspace(config)
+	one.apply()
+	old := w.only()
+	w.ending(10 * time.Minute)()
+	one.apply()
+	other.must("import", it, w.uri()+"#"+old.Handle)
+	for range 2 { // as imported, and as adopted
+		if said := other.must("plan"); strings.Contains(said, one.handle()) {
+			t.Errorf("the plan tells of the successor:\n%s", said)
+		}
+		other.must("apply", "-auto-approve", "-refresh-only")
+	}
+	other.must("destroy", "-auto-approve")
+	one.quiet()
+	if left := w.only(); left.Handle != one.handle() || retired(left) {
+		t.Errorf("%s is left, with the tags %v", left.Handle, left.Tags)
+	}
+	one.must("destroy", "-auto-approve")
+}
+
 func TestRenamedResourceKeepsItsSandbox(t *testing.T) {
 	w := newModalWorld(t)
 	ws := w.workspace(w.instance(`owner = "terraform:a"`))

@@ -38,7 +38,7 @@ func (r *instanceResource) ImportState(ctx context.Context, req resource.ImportS
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("connection_uri"), conn.String())...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("handle"), handle)...)
-	memory{Imported: true}.keep(ctx, resp.Private, &resp.Diagnostics)
+	memory{Imported: true, Adopted: true}.keep(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // splitImportID cuts LOCATION#HANDLE. A location holds no "#".

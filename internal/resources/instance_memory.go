@@ -19,6 +19,9 @@ type memory struct {
 	Incarnation string `json:"incarnation,omitempty"`
 	Imported    bool   `json:"imported,omitempty"` // what cannot be read back of it is not known
 	Due         due    `json:"due,omitempty"`
+	// Adopted stays on what was imported: it may have been replaced long before, by a
+	// sandbox that is in another state.
+	Adopted bool `json:"adopted,omitempty"`
 	// Strays are successors of which the state does not know, because Terraform was
 	// killed before it could save their rotation.
 	Strays []sandbox.Ref `json:"strays,omitempty"`

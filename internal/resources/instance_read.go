@@ -48,7 +48,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	switch {
 	case errors.Is(err, backend.ErrNotFound), err == nil && found.State == sandbox.Ended:
 		r.warnGone(state, &resp.Diagnostics)
-		warnOrphans(conn.String(), strays(conn.Snapshot.Replacing(state.Handle.ValueString())), &resp.Diagnostics)
+		warnOrphans(conn.String(), remembered.strays(conn, state.Handle.ValueString()), &resp.Diagnostics)
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
@@ -67,7 +67,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	state.follow(found, conn)
 	state.Attachment = state.attachment(conn)
 	remembered.Due = r.judge(state, found, conn)
-	remembered.Strays = strays(conn.Snapshot.Replacing(found.Handle))
+	remembered.Strays = remembered.strays(conn, found.Handle)
 	warnStrays(found.Handle, remembered.Strays, &resp.Diagnostics)
 	if holder := heldBy(found.Tags); remembered.Due == renewalDue && rotates(conn) && holder != "" {
 		resp.Diagnostics.AddWarning("Renewal waits for a task", fmt.Sprintf("Sandbox %s is due for renewal, but %s holds it. "+

@@ -58,16 +58,20 @@ func (r *instanceResource) rotate(ctx context.Context, u update, config instance
 		return
 	}
 	r.retire(ctx, u.conn, append(remembered.Strays, u.ref), &resp.Diagnostics)
-	remembered.Incarnation, remembered.Due, remembered.Imported, remembered.Strays = ref.Incarnation, nothingDue, false, nil
+	remembered = memory{Identity: remembered.Identity, Incarnation: ref.Incarnation}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, next.identity(u.conn))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	remembered.keep(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// strays are those of the successors that still count as such.
-func strays(successors []sandbox.Sandbox) []sandbox.Ref {
+// strays are what rotations that were killed have made to take the place of a
+// sandbox.
+func (m memory) strays(conn *Connection, handle string) []sandbox.Ref {
 	var all []sandbox.Ref
-	for _, s := range successors {
+	if m.Adopted {
+		return nil
+	}
+	for _, s := range conn.Snapshot.Replacing(handle) {
 		if _, retired := s.Tags[sandbox.TagRetiredAt]; !retired && s.State != sandbox.Stopping && s.State != sandbox.Ended {
 			all = append(all, s.Ref)
 		}
@@ -76,7 +80,7 @@ func strays(successors []sandbox.Sandbox) []sandbox.Ref {
 }
 
 // retire leaves sandboxes that were replaced to their holders and to the janitor.
-// One that cannot be marked is no reason to fail: its own end is near.
+// One that cannot be marked is no reason to fail: it ends by itself.
 func (r *instanceResource) retire(ctx context.Context, conn *Connection, replaced []sandbox.Ref, diags *diag.Diagnostics) {
 	for _, ref := range replaced {
 		err := r.mark(ctx, conn.Backend, ref, sandbox.TagRetiredAt)
