@@ -21,9 +21,17 @@ var expired = Rule{
 	Judge:   judgeExpired,
 }
 
+// notYet is how far ahead of now a creation may lie: clocks differ by less.
+const notYet = time.Hour
+
 func judgeExpired(s Subject, facts *Facts) Finding {
 	box := s.Sandbox
-	if box == nil || box.ServerEnds.After(facts.Now) {
+	switch {
+	case box == nil:
+		return Finding{}
+	case facts.ClockDoubt == "" && box.CreatedAt.After(facts.Now.Add(notYet)):
+		return Finding{Holds: Unknown, Doubt: fmt.Sprintf("the backend says it was created at %s, which is yet to come: its end would not be noticed", stamp(box.CreatedAt))}
+	case box.ServerEnds.After(facts.Now):
 		return Finding{}
 	}
 	recorded, doubt := readMoment(box, airflow.TagExpiresAt)

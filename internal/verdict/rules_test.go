@@ -5,6 +5,7 @@ package verdict
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,8 @@ func TestExpiredOnlyPastBothEndsAndTheGrace(t *testing.T) {
 		{"before its creation", expiredAt(noon.Add(-49 * time.Hour)), false, Unjudged},
 		{"the server's end is before its creation", func(b *sandbox.Sandbox) { b.ServerEnds = noon.Add(-49 * time.Hour) }, true, Unjudged},
 		{"of unknown age", func(b *sandbox.Sandbox) { expiredAt(past)(b); b.CreatedAt = time.Time{} }, false, Unjudged},
+		{"created in the far future", func(b *sandbox.Sandbox) { b.CreatedAt, b.ServerEnds = noon.Add(48*time.Hour), noon.Add(49*time.Hour) }, true, Unjudged},
+		{"created in a while", func(b *sandbox.Sandbox) { b.CreatedAt, b.ServerEnds = future, future.Add(time.Hour) }, true, Alive},
 		{"managed by Terraform", func(b *sandbox.Sandbox) {
 			expiredAt(past)(b)
 			b.Tags[sandbox.TagManagedBy] = sandbox.ManagedByTerraform
@@ -114,6 +117,16 @@ func TestExpiredOnlyPastBothEndsAndTheGrace(t *testing.T) {
 			check(t, s, facts, enforced(), c.want, reason)
 		})
 	}
+}
+
+func TestACreationThatIsYetToComeIsToldOfOnlyWhereTheClockIsBelieved(t *testing.T) {
+	s := running(func(b *sandbox.Sandbox) { b.CreatedAt = noon.Add(48 * time.Hour) })
+	facts := looked(s)
+	if v := check(t, s, facts, enforced(), Unjudged, expired.Reason); !strings.Contains(v.Doubt, "yet to come") {
+		t.Errorf("the doubt is %q", v.Doubt)
+	}
+	facts.ClockDoubt = "the clocks are two days apart" // which is told for the connection
+	check(t, s, facts, enforced(), Alive, "")
 }
 
 func TestExpiredIsDatedFromTheLaterEndAndShowsBoth(t *testing.T) {
