@@ -209,32 +209,6 @@ type ImageSpec struct {
 // RegistryLogin is a user of a container registry.
 type RegistryLogin struct{ Username, Password string }
 
-// Command is one command line to run inside, with Airflow's bounds.
-type Command struct {
-	Argv      []string // required; the first element is looked up in PATH
-	Dir       string   // empty: the sandbox's workdir
-	Env       map[string]string
-	Stdin     io.Reader
-	Timeout   time.Duration // required; the whole process tree is gone after it
-	MaxOutput int           // bytes kept of each stream, the tail; 0: DefaultMaxOutput; more than is bearable is ErrInvalid
-}
-
-// DefaultMaxOutput is Airflow's bound for one output stream, in bytes
-// (toolsets/sandbox.py of common-ai 1.0.0).
-const DefaultMaxOutput = 50 * 1024
-
-// Result is the end of a Command. A command that ran and failed is a Result,
-// not an error.
-type Result struct {
-	ExitCode        int // 127: no such program; 128+n: signal n; -1: the deadline ended it
-	Stdout, Stderr  []byte
-	StdoutTruncated bool // the beginning was dropped
-	StderrTruncated bool
-	TimedOut        bool
-	Terminated      bool          // the sandbox itself ended
-	AppliedTimeout  time.Duration // shortened when the sandbox ends earlier
-}
-
 // Entry is one child of a directory.
 type Entry struct {
 	Name      string

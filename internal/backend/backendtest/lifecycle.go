@@ -4,7 +4,6 @@
 package backendtest
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -196,23 +195,7 @@ func testGone(t *testing.T, p *place) {
 	if found := p.alive(t, req.Mark); len(found) != 0 {
 		t.Errorf("Find = %+v, want none", found)
 	}
-	for what, use := range map[string]func(context.Context) error{
-		"Exec": func(ctx context.Context) error {
-			_, err := p.Exec(ctx, made.Ref, backend.Command{Argv: []string{"true"}, Timeout: commandTimeout})
-			return err
-		},
-		"ReadFile": func(ctx context.Context) error {
-			_, err := p.ReadFile(ctx, made.Ref, p.in("x"), 1, new(strings.Builder))
-			return err
-		},
-		"WriteFile": func(ctx context.Context) error {
-			return p.WriteFile(ctx, made.Ref, p.in("x"), strings.NewReader("x"))
-		},
-		"ListDirectory": func(ctx context.Context) error {
-			_, err := p.ListDirectory(ctx, made.Ref, p.workdir())
-			return err
-		},
-	} {
+	for what, use := range p.tools(made.Ref) {
 		wantError(t, what, use(t.Context()), backend.ErrNotFound)
 	}
 	if p.caps.Tags == backend.TagsEditable {

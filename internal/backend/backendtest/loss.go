@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -191,28 +192,15 @@ func testBrokenConnection(t *testing.T, p *place) {
 	p = open(t, p.Factory, func(c *backend.Caller) { c.MaxRetries = -1 })
 	for _, class := range []error{backend.ErrUnauthorized, backend.ErrUnavailable} {
 		p.faults.set(func(context.Context, backend.Call, attempt) error { return class })
-		for what, use := range map[string]func(context.Context) error{
+		uses := p.tools(made.Ref)
+		maps.Copy(uses, map[string]func(context.Context) error{
 			"Check":   func(ctx context.Context) error { _, err := p.Check(ctx); return err },
 			"List":    func(ctx context.Context) error { _, err := drain(p.List(ctx)); return err },
 			"Get":     func(ctx context.Context) error { _, err := p.Get(ctx, made.Ref); return err },
 			"Find":    func(ctx context.Context) error { _, err := p.Find(ctx, req.Mark); return err },
 			"Destroy": func(ctx context.Context) error { return p.Destroy(ctx, made.Ref) },
-			"Exec": func(ctx context.Context) error {
-				_, err := p.Exec(ctx, made.Ref, backend.Command{Argv: []string{"true"}, Timeout: commandTimeout})
-				return err
-			},
-			"ReadFile": func(ctx context.Context) error {
-				_, err := p.ReadFile(ctx, made.Ref, p.in("x"), 1, new(bytes.Buffer))
-				return err
-			},
-			"WriteFile": func(ctx context.Context) error {
-				return p.WriteFile(ctx, made.Ref, p.in("x"), strings.NewReader("x"))
-			},
-			"ListDirectory": func(ctx context.Context) error {
-				_, err := p.ListDirectory(ctx, made.Ref, p.workdir())
-				return err
-			},
-		} {
+		})
+		for what, use := range uses {
 			t.Run(class.Error()+" is never taken for gone/"+what, func(t *testing.T) {
 				err := use(t.Context())
 				wantError(t, what, err, class)

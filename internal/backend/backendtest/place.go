@@ -209,6 +209,27 @@ func (p *place) get(t *testing.T, ref sandbox.Ref) sandbox.Sandbox {
 	return s
 }
 
+// tools are the four uses of a sandbox that Airflow's toolset has.
+func (p *place) tools(ref sandbox.Ref) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"Exec": func(ctx context.Context) error {
+			_, err := p.Exec(ctx, ref, backend.Command{Argv: []string{"true"}, Timeout: commandTimeout})
+			return err
+		},
+		"ReadFile": func(ctx context.Context) error {
+			_, err := p.ReadFile(ctx, ref, p.in("x"), 1, new(bytes.Buffer))
+			return err
+		},
+		"WriteFile": func(ctx context.Context) error {
+			return p.WriteFile(ctx, ref, p.in("x"), strings.NewReader("x"))
+		},
+		"ListDirectory": func(ctx context.Context) error {
+			_, err := p.ListDirectory(ctx, ref, p.workdir())
+			return err
+		},
+	}
+}
+
 // wantError fails unless err is of one of the classes.
 func wantError(t *testing.T, what string, err error, classes ...error) {
 	t.Helper()

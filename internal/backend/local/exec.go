@@ -22,12 +22,8 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-const (
-	// execGrace is what a call may take beside its command.
-	execGrace = time.Minute
-	// maxOutput bounds what is kept of each stream, in bytes: it is held in memory.
-	maxOutput = 256 << 20
-)
+// execGrace is what a call may take beside its command.
+const execGrace = time.Minute
 
 // Exec runs the command until it ends, until its timeout, until the sandbox's
 // own end or until the sandbox is destroyed, whichever is first. Everything it
@@ -35,7 +31,7 @@ const (
 // meanwhile is ended too, and that is ErrConflict.
 func (h *host) Exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (backend.Result, error) {
 	var result backend.Result
-	err := checkCommand(cmd)
+	err := backend.CheckCommand(cmd)
 	if err == nil {
 		call := write("exec")
 		call.Deadline = min(cmd.Timeout, lifetimeMax) + execGrace
@@ -49,19 +45,6 @@ func (h *host) Exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (
 		return backend.Result{}, h.failed("run a command in sandbox", ref.Handle, err)
 	}
 	return result, nil
-}
-
-func checkCommand(cmd backend.Command) error {
-	switch {
-	case len(cmd.Argv) == 0:
-		return fmt.Errorf("%w: the command is empty", backend.ErrInvalid)
-	case cmd.Timeout <= 0:
-		return fmt.Errorf("%w: the command needs a timeout", backend.ErrInvalid)
-	case cmd.MaxOutput < 0, cmd.MaxOutput > maxOutput:
-		return fmt.Errorf("%w: %d bytes of output cannot be kept; at most %d of each stream are, so write more to a file",
-			backend.ErrInvalid, cmd.MaxOutput, maxOutput)
-	}
-	return nil
 }
 
 func (h *host) exec(ctx context.Context, st *state, ref sandbox.Ref, cmd backend.Command) (backend.Result, error) {

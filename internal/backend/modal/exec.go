@@ -65,13 +65,12 @@ func (a *app) exec(ctx context.Context, ref sandbox.Ref, cmd backend.Command) (b
 }
 
 func checkCommand(cmd backend.Command) error {
+	if err := backend.CheckCommand(cmd); err != nil {
+		return err
+	}
 	switch {
-	case len(cmd.Argv) == 0 || cmd.Argv[0] == "":
-		return fmt.Errorf("%w: the command is empty", backend.ErrInvalid)
-	case cmd.Timeout <= 0:
-		return fmt.Errorf("%w: the command needs a timeout", backend.ErrInvalid)
-	case cmd.MaxOutput < 0:
-		return fmt.Errorf("%w: %d bytes of output", backend.ErrInvalid, cmd.MaxOutput)
+	case cmd.Argv[0] == "":
+		return fmt.Errorf("%w: the command's name is empty", backend.ErrInvalid)
 	case cmd.Dir != "" && !path.IsAbs(cmd.Dir):
 		return fmt.Errorf("%w: the directory %q is not absolute", backend.ErrInvalid, cmd.Dir)
 	case !utf8.ValidString(cmd.Dir):
