@@ -47,6 +47,7 @@ func (a *app) site(names, uris []string) (*site, error) {
 	if err := a.openStore(s); err != nil {
 		return nil, err
 	}
+	a.openAirflows(s)
 	return s, s.openConnections()
 }
 
