@@ -7,13 +7,10 @@ package interop
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,8 +36,7 @@ var lab *deployment
 type deployment struct {
 	*airflowtest.Airflow
 	reports string
-	begin   io.Closer // lets the Dags run
-	ended   chan error
+	runner  *runner
 }
 
 // deploy starts the server, and what will run the Dags.
@@ -48,7 +44,7 @@ func deploy(t *testing.T) *deployment {
 	t.Helper()
 	dir := t.TempDir()
 	outputs := filepath.Join(dir, "outputs.json")
-	d := &deployment{reports: filepath.Join(dir, "reports"), ended: make(chan error, 1)}
+	d := &deployment{reports: filepath.Join(dir, "reports")}
 	document, err := json.Marshal(stack.outputs) // as terraform output -json writes it
 	if err == nil {
 		err = os.WriteFile(outputs, document, 0o600)
@@ -65,41 +61,8 @@ func deploy(t *testing.T) *deployment {
 	)
 	d.Serve(t)
 	d.publish(t)
-	d.ready(t, "attach", "review")
+	d.runner = newRunner(t, d.Env())
 	return d
-}
-
-// ready starts the process that runs the Dags once begin is closed.
-func (d *deployment) ready(t *testing.T, dags ...string) {
-	t.Helper()
-	python, err := interpreter()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, python, slices.Concat([]string{"testdata/run_dags.py"}, dags, []string{moment})...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = d.Env(), &said, &said
-	if d.begin, err = cmd.StdinPipe(); err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		if err := cmd.Wait(); err != nil {
-			d.ended <- fmt.Errorf("run the Dags: %w\n%s", err, &said)
-		}
-		close(d.ended)
-	}()
-	t.Cleanup(func() {
-		stop()
-		for range d.ended {
-		}
-		if t.Failed() {
-			t.Logf("the Dags:\n%s", &said)
-		}
-	})
 }
 
 // outcome is what a task came to.
@@ -110,11 +73,14 @@ type outcome struct {
 	Error  string
 }
 
-// outcomes returns those of a task once all Dags have run to their end.
-func (d *deployment) outcomes(t *testing.T, task string) (all []outcome) {
+// outcomes returns those of a task once its Dag has run to the end.
+func (d *deployment) outcomes(t *testing.T, dag, task string) (all []outcome) {
 	t.Helper()
-	if err := <-d.ended; err != nil {
-		t.Fatal(err)
+	d.runner.start(t, dag)
+	select {
+	case <-d.runner.ended[dag]:
+	case <-d.runner.over:
+		t.Fatal("the Dags do not run")
 	}
 	reports, err := os.ReadFile(d.reports)
 	if err != nil {
@@ -146,7 +112,7 @@ func output[T any](t *testing.T, o outcome) (value T) {
 }
 
 func taskIsItsRunAndHoldsAsItself(t *testing.T) {
-	during := output[sandbox.Tags](t, lab.outcomes(t, "of_the_run")[0])
+	during := output[sandbox.Tags](t, lab.outcomes(t, "attach", "of_the_run")[0])
 	task := airflow.TaskInstance{DagRun: run("attach"), TaskID: "of_the_run", MapIndex: -1}
 	if airflow.Holder(during) != task.Holder() || during[airflow.TagOwner] != task.Owner() {
 		t.Errorf("during the block the tags are %v", during)
@@ -158,12 +124,12 @@ func taskIsItsRunAndHoldsAsItself(t *testing.T) {
 
 // Which index comes first is Airflow's to choose.
 func onlyOneIndexOfAMappedTaskHolds(t *testing.T) {
+	all := lab.outcomes(t, "attach", "mapped")
 	holder := airflow.Holder(tags(t, made(t, "mapped").Handle))
 	held, ok := airflow.ParseHolder(holder)
 	if !ok || held.DagRun != run("attach") || held.TaskID != "mapped" || held.MapIndex < 0 {
 		t.Fatalf("%q holds it", holder)
 	}
-	all := lab.outcomes(t, "mapped")
 	if len(all) != 4 {
 		t.Fatalf("%d indices reported", len(all))
 	}
@@ -178,7 +144,7 @@ func handleIsRenderedForEachTaskInstance(t *testing.T) {
 	for task, said := range map[string][]string{
 		"from_variable": {"from the variable"}, "from_file": {"from the file"}, "of_an_index": {"the first", "the second"},
 	} {
-		all := lab.outcomes(t, task)
+		all := lab.outcomes(t, "attach", task)
 		for i, o := range all {
 			if got := output[string](t, o); got != "[stdout]\n"+said[i] {
 				t.Errorf("%s: the agent says %q", task, got)
@@ -195,16 +161,16 @@ func handleIsRenderedForEachTaskInstance(t *testing.T) {
 			t.Errorf("%s: %s holds it", name, holder)
 		}
 	}
-	if written := output[string](t, lab.outcomes(t, "original")[0]); written != "{{ var.value.sandbox_handle }}" {
+	if written := output[string](t, lab.outcomes(t, "attach", "original")[0]); written != "{{ var.value.sandbox_handle }}" {
 		t.Errorf("the Dag's own toolset attaches to %q now", written)
 	}
-	if refused := lab.outcomes(t, "nothing_pushed")[0].Error; !strings.Contains(refused, "attach_to rendered to 'None'") {
+	if refused := lab.outcomes(t, "attach", "nothing_pushed")[0].Error; !strings.Contains(refused, "attach_to rendered to 'None'") {
 		t.Errorf("a handle that nobody pushed came to %q", refused)
 	}
 }
 
 func templateAsOwnerStaysLiteral(t *testing.T) {
-	if refused := lab.outcomes(t, "templated_owner")[0].Error; !strings.Contains(refused, "is not owned by '{{ dag.dag_id }}/{{ run_id }}'") {
+	if refused := lab.outcomes(t, "attach", "templated_owner")[0].Error; !strings.Contains(refused, "is not owned by '{{ dag.dag_id }}/{{ run_id }}'") {
 		t.Errorf("it came to %q", refused)
 	}
 }
@@ -218,8 +184,10 @@ func (d *deployment) shown(t *testing.T, number int) {
 			return
 		}
 		select {
-		case err := <-d.ended:
-			t.Fatalf("the Dags ended before the review: %v", err)
+		case <-d.runner.ended["review"]:
+			t.Fatal("the run ended before its review")
+		case <-d.runner.over:
+			t.Fatal("the Dags do not run")
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -232,9 +200,7 @@ func (d *deployment) review(t *testing.T, what string, body any) {
 }
 
 func reviewHoldsNothingWhileAPersonReads(t *testing.T) {
-	if err := lab.begin.Close(); err != nil {
-		t.Fatal(err)
-	}
+	lab.runner.start(t, "review")
 	handle := made(t, "reviewed").Handle
 	holder := airflow.TaskInstance{DagRun: run("review"), TaskID: "agent", MapIndex: -1}.Holder()
 	free := tags(t, handle)
@@ -243,7 +209,7 @@ func reviewHoldsNothingWhileAPersonReads(t *testing.T) {
 		wantTags(t, "while a person reads,", handle, free)
 		lab.review(t, answer, map[string]string{"feedback": "cat out; echo second >> out"})
 	}
-	if said := output[string](t, lab.outcomes(t, "agent")[0]); said != "[stdout]\ndraft" {
+	if said := output[string](t, lab.outcomes(t, "review", "agent")[0]); said != "[stdout]\ndraft" {
 		t.Errorf("the approved output is %q", said)
 	}
 	claims := 0

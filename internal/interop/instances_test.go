@@ -18,7 +18,7 @@ var instances = func() map[string]instance {
 		"tagged":          {Owner: owner, Tags: map[string]string{"team": oddValue, "taskowned_protect": "false"}},
 		"reviewed":        {Owner: owner},
 		"of the run":      {Owner: run("attach").Owner()},
-		"mapped":          {Owner: run("attach").Owner()},
+		"mapped":          {Owner: run("attach").Owner(), Deployment: deploymentMarker},
 		"from a variable": {Owner: owner},
 		"from a file":     {Owner: owner},
 		"first":           {Owner: owner},

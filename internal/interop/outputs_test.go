@@ -72,7 +72,7 @@ func connectionIsReadAsItWasMeant(t *testing.T) {
 	}
 	// Nothing else led these tasks to Modal: the third one's is in the database.
 	for _, task := range []string{"of_the_run", "from_file", "from_variable"} {
-		if came := lab.outcomes(t, task)[0]; came.Error != "" {
+		if came := lab.outcomes(t, "attach", task)[0]; came.Error != "" {
 			t.Errorf("task %s came to %s", task, came.Error)
 		}
 	}

@@ -19,12 +19,12 @@ import (
 
 // instance is one sandbox_instance of testdata/terraform.
 type instance struct {
-	Owner    string            `json:"owner,omitempty"`
-	Lifetime string            `json:"lifetime,omitempty"`
-	Workdir  string            `json:"workdir,omitempty"`
-	Tags     map[string]string `json:"tags,omitempty"`
-	OnHeld   string            `json:"on_held,omitempty"`
-	Network  *networkPolicy    `json:"network_policy,omitempty"`
+	Owner      string            `json:"owner,omitempty"`
+	Deployment string            `json:"deployment,omitempty"`
+	Lifetime   string            `json:"lifetime,omitempty"`
+	Workdir    string            `json:"workdir,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	Network    *networkPolicy    `json:"network_policy,omitempty"`
 }
 
 type networkPolicy struct {

@@ -9,11 +9,11 @@ terraform {
 
 variable "instances" {
   type = map(object({
-    owner    = optional(string)
-    lifetime = optional(string, "1h")
-    workdir  = optional(string)
-    tags     = optional(map(string))
-    on_held  = optional(string)
+    owner      = optional(string)
+    deployment = optional(string)
+    lifetime   = optional(string, "1h")
+    workdir    = optional(string)
+    tags       = optional(map(string))
     network_policy = optional(object({
       block_network         = optional(bool)
       allow_egress_to       = optional(list(string))
@@ -35,10 +35,10 @@ resource "sandbox_instance" "it" {
   for_each       = var.instances
   connection_uri = sandbox_connection.modal.uri
   owner          = each.value.owner
+  deployment     = each.value.deployment
   lifetime       = each.value.lifetime
   workdir        = each.value.workdir
   tags           = each.value.tags
-  on_held        = each.value.on_held
   network_policy = each.value.network_policy
 }
 
