@@ -69,8 +69,8 @@ func New(o Options) (*Client, error) {
 // the account, or is no Airflow. What Airflow would not say of one run or task is
 // that one's Doubt.
 //
-// It makes a call for each page of a list, one list for every 50 runs in whose
-// tasks it is interested, two for all runs, and a few for single ones.
+// It reads one list for every 50 runs whose tasks are asked about, two for all
+// runs, each in as many calls as it has pages, and a few single runs.
 func (c *Client) Ask(ctx context.Context, q airflow.Questions) (airflow.Answers, error) {
 	tasks, err := c.askTasks(ctx, q.Tasks)
 	if err != nil {

@@ -51,8 +51,14 @@ func deploy(t *testing.T) *deployment {
 	a := airflowtest.New(t, "testdata/dags",
 		"AIRFLOW__CORE__MULTI_TEAM=True", // or a viewer reads every Dag
 	)
-	a.Parse(t)
+	parse := a.Command(t.Context(), "dags", "reserialize")
+	if err := parse.Start(); err != nil { // while the server starts
+		t.Fatal(err)
+	}
 	a.Serve(t)
+	if err := parse.Wait(); err != nil {
+		t.Fatal(err)
+	}
 	d := &deployment{Airflow: a, caller: &backend.Caller{}}
 	client, err := New(Options{URL: a.URL, Username: airflowtest.Viewer, Password: airflowtest.Viewer, Caller: d.caller, Clock: clock.System()})
 	if err != nil {

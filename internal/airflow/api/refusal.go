@@ -76,8 +76,10 @@ func isAbout(err error, subjects ...subject) bool {
 
 // refused returns why a reply is not the one that was asked for; nil: it is.
 func (c *Client) refused(response *http.Response, said []byte) error {
-	status := response.StatusCode
-	page := isPage(response, said)
+	status, page := response.StatusCode, isPage(response, said)
+	if status/100 == 2 && !page {
+		return nil
+	}
 	r := &refusal{status: status, class: backend.ErrInvalid}
 	if !page {
 		r.detail = c.withoutSecrets(detailOf(said))
@@ -96,8 +98,6 @@ func (c *Client) refused(response *http.Response, said []byte) error {
 		r.class, r.about, r.advice = backend.ErrUnauthorized, theToken, c.adviseAccount()
 	case status == http.StatusForbidden:
 		r.class, r.about, r.advice = backend.ErrUnauthorized, theRole, adviseRole
-	case status/100 == 2:
-		return nil
 	case status/100 == 3:
 		r.advice = "it points to " + withoutQuery(response.Header.Get("Location")) + ": use a URL that does not"
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotFound && (r.detail == noRoute || r.detail == ""):

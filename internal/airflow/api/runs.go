@@ -71,8 +71,8 @@ func unanswered(runs []airflow.DagRun, answers map[airflow.DagRun]airflow.RunAns
 	return slices.Compact(left)
 }
 
-// listRuns lists runs of the Dags of these. What is alive is read to its end; of
-// what has ended, without which a Dag may have years, the last.
+// listRuns lists runs of the Dags of these: all that are alive or, as a Dag may
+// have years of those that have ended, the last of them.
 func (c *Client) listRuns(ctx context.Context, query runQuery, runs []airflow.DagRun) (list, error) {
 	for _, run := range runs {
 		query.DagIDs = append(query.DagIDs, run.DagID)

@@ -45,7 +45,7 @@ func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 	if token := c.session.current(); token != refused {
 		return token, nil
 	}
-	// Documents before 3.0 called it jwt_token.
+	// A page of Airflow's documentation calls it jwt_token.
 	var reply struct {
 		AccessToken string `json:"access_token"`
 		JWTToken    string `json:"jwt_token"`

@@ -6,10 +6,12 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
+	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
 const (
@@ -33,12 +35,17 @@ type taskQuery struct {
 	paging
 }
 
-// askTasks answers for each task.
+// askTasks answers for each task. What is refused of one list harms no other; a
+// server that breaks over all of them is not well.
 func (c *Client) askTasks(ctx context.Context, asked []airflow.TaskInstance) (map[airflow.TaskInstance]airflow.TaskAnswer, error) {
 	answers := make(map[airflow.TaskInstance]airflow.TaskAnswer, len(asked))
-	for _, tasks := range batches(asked) {
+	groups, broken := batches(asked), 0
+	for _, tasks := range groups {
 		found, err := c.listTasks(ctx, tasks)
-		if err != nil && !isAbout(err, theQuestion) {
+		if errors.Is(err, backend.ErrUnavailable) {
+			broken++
+		}
+		if err != nil && (!isAbout(err, theQuestion) || broken == len(groups)) {
 			return nil, err
 		}
 		for _, task := range tasks {

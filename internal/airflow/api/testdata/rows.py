@@ -34,7 +34,7 @@ def copies(names, indexes):
     run = one("SELECT * FROM dag_run WHERE dag_id = 'ended' ORDER BY id")
     task = one(f"SELECT * FROM task_instance WHERE dag_id = 'ended' AND run_id = '{run['run_id']}' AND task_id = 'success'")
     last = db.execute("SELECT max(id) FROM dag_run").fetchone()[0]
-    insert("dag_run", [run | {"id": last + n, "dag_id": dag, "run_id": run_id} for n, (dag, run_id) in enumerate(names, 1)])
+    insert("dag_run", [run | {"id": last + n, "dag_id": dag, "run_id": run_id, "logical_date": None} for n, (dag, run_id) in enumerate(names, 1)])
     insert(
         "task_instance",
         [
