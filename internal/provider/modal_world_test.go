@@ -85,7 +85,8 @@ provider "sandbox" {
 `, name, token.ID, token.Secret)
 }
 
-// stalled are calls of a workspace that are never answered.
-func stalled(w *world) emulator.Fault {
-	return emulator.Fault{Stall: true, Times: -1, Workspace: workspaceOf(w.t)}
+// unanswered lets a call never be answered in this workspace, before or after it
+// takes effect, until it is healed.
+func (w *world) unanswered(method string, after bool) (heal func()) {
+	return modalServer.Fail(method, emulator.Fault{After: after, Stall: true, Times: -1, Workspace: workspaceOf(w.t)})
 }
