@@ -11,6 +11,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -18,7 +19,9 @@ var version = "dev" // set by the release build
 
 func main() {
 	root := rootCommand()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// What a shell has its background jobs ignore, or nohup, stays ignored.
+	heeded := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	ctx, stop := signal.NotifyContext(context.Background(), heeded...)
 	status := run(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
