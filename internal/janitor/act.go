@@ -96,7 +96,7 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 		facts.Airflow.Answers = airflow.Answers{}
 		r.hear(ctx, p, &facts)
 	}
-	if now := r.judge(&facts, p.Policy, 0); now.Outcome != verdict.Condemned || now.Reason != v.Reason || now.Claim != v.Claim {
+	if now := r.judge(&facts, p.Policy, 0); !agree(now, v) {
 		return Spared, contradiction(now)
 	}
 	if why := r.over(); why != "" {
@@ -106,7 +106,7 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 		return Postponed, why
 	}
 	if v.Act == verdict.Release {
-		return r.release(ctx, p, v)
+		return r.release(ctx, p, v, facts)
 	}
 	asked := r.ask(ctx, p, facts.Subjects[0])
 	_, err = r.read(ctx, p, v.Key)
@@ -142,6 +142,11 @@ func (r *run) ask(ctx context.Context, p *place, s verdict.Subject) error {
 		return fmt.Errorf("remove %s: %w", s.Leftover.Path, backend.ErrUnsupported)
 	}
 	return leftovers.Remove(ctx, *s.Leftover)
+}
+
+// agree reports whether what is condemned still is, for the same reason.
+func agree(now, before verdict.Verdict) bool {
+	return now.Outcome == verdict.Condemned && now.Reason == before.Reason && now.Claim == before.Claim
 }
 
 func contradiction(now verdict.Verdict) string {

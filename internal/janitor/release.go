@@ -19,14 +19,15 @@ import (
 // a claim off looks again afterwards. A task that was let in by the old tag lived
 // before the write and is not over after it, or is over and needs no claim.
 
-// release takes a claim off, and puts it back unless its task is still over.
-func (r *run) release(ctx context.Context, p *place, v verdict.Verdict) (ActionResult, string) {
-	taken, err := r.takeOff(ctx, p, v.Ref, v.Claim.Holder)
+// release takes a claim off, and puts it back unless its task is still over. The
+// facts are those of the fresh read.
+func (r *run) release(ctx context.Context, p *place, v verdict.Verdict, facts verdict.Facts) (ActionResult, string) {
+	taken, now, err := r.takeOff(ctx, p, v, facts)
 	switch {
 	case err != nil && !taken:
 		return Failed, err.Error()
 	case !taken:
-		return Spared, "read again, another holds it, or nobody"
+		return Spared, contradiction(now)
 	}
 	result, detail := r.verify(ctx, p, v)
 	if result == Failed && err != nil {
@@ -35,15 +36,21 @@ func (r *run) release(ctx context.Context, p *place, v verdict.Verdict) (ActionR
 	return result, detail
 }
 
-// takeOff removes the claim once, if it still is byte for byte the same. What
-// stands there after a write of ours is somebody's who came since.
-func (r *run) takeOff(ctx context.Context, p *place, ref sandbox.Ref, holder string) (taken bool, err error) {
+// takeOff removes the claim once, if the verdict on the very tags that are edited
+// is still the same. What stands there after a write of ours is somebody's who
+// came since.
+func (r *run) takeOff(ctx context.Context, p *place, v verdict.Verdict, facts verdict.Facts) (taken bool, now verdict.Verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
 	defer cancel()
-	err = backend.EditTags(ctx, p.Backend, ref, func(tags sandbox.Tags) {
-		taken = taken || airflow.Release(tags, holder)
+	box := *facts.Subjects[0].Sandbox
+	err = backend.EditTags(ctx, p.Backend, v.Ref, func(tags sandbox.Tags) {
+		box.Tags = tags.Clone()
+		facts.Subjects = []verdict.Subject{{Sandbox: &box}}
+		if now = r.judge(&facts, p.Policy, 0); !taken && agree(now, v) {
+			taken = airflow.Release(tags, v.Claim.Holder)
+		}
 	})
-	return taken, err
+	return taken, now, err
 }
 
 // verify reads the tag and the task after a claim was taken off, by this run or

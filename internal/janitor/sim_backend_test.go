@@ -10,6 +10,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -75,6 +76,7 @@ func (b *simBackend) List(ctx context.Context) iter.Seq2[sandbox.Sandbox, error]
 			}
 			if b.v.ended[b.s.name+"sandboxes"] == 1 {
 				b.v.listed[b.s.name][box.Ref] = box
+				b.v.yielded[b.s.name]++
 			}
 			if !yield(box, nil) {
 				return
@@ -162,6 +164,10 @@ func (b *simBackend) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox,
 			return fmt.Errorf("%s: %w", ref.Handle, backend.ErrNotFound)
 		}
 		truth = b.v.witnessBox(b.s, found)
+		b.v.focus = found
+		if holder, pretended := b.v.pretended[ref]; pretended {
+			truth.box.Tags[airflow.TagHolder] = holder
+		}
 		return nil
 	})
 	key := seen{b.s.name, verdict.Key{Ref: ref}}

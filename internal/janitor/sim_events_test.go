@@ -27,6 +27,10 @@ func (w *world) pass(d time.Duration) {
 // event lets something happen that no janitor did.
 func (w *world) event() {
 	w.steps++
+	if w.chance(0.15) {
+		w.airflowEvent()
+		return
+	}
 	s := w.places[w.IntN(len(w.places))]
 	if !s.remote && w.chance(w.cfg.orphans) {
 		w.leftoverEvent(s)
@@ -73,16 +77,14 @@ func (w *world) boxEvent(s *site, b *box) {
 	case 10:
 		b.Problem = []string{"", "its record cannot be read"}[w.IntN(2)]
 	case 11:
-		b.Tags[airflow.TagOwner] = []string{"etl/run", "keep/run"}[w.IntN(2)]
+		b.Tags[airflow.TagOwner] = []string{"etl/r1", "keep/run"}[w.IntN(2)]
 	case 12, 13: // Terraform makes another in its place, held or not
 		b.Tags[sandbox.TagRetiredAt] = airflow.FormatExpiry(w.now)
 		w.create(s)
 	case 14:
 		b.Tags[sandbox.TagRetiredAt] = "soon"
-	case 15, 16: // a task attaches
-		b.Tags[airflow.TagHolder] = "etl/run/task"
-	case 17: // and ends
-		delete(b.Tags, airflow.TagHolder)
+	case 15, 16, 17:
+		w.attachment(b)
 	}
 }
 

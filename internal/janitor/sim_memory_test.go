@@ -23,7 +23,8 @@ func (v *view) checkSave(after Document) {
 		}
 		for key, mark := range before.Marks {
 			id := seen{s.name, key}
-			if _, kept := now.Marks[key]; kept || v.gone[id] || !mark.Gone.IsZero() {
+			settled := v.released[id] != "" || !mark.Taken.IsZero() // a release, now or earlier
+			if _, kept := now.Marks[key]; kept || v.gone[id] || !mark.Gone.IsZero() || settled {
 				continue
 			}
 			_, listed := v.listed[s.name][key.Ref]

@@ -48,7 +48,13 @@ type witnesses struct {
 	used      map[string]map[string]bool                 // paths in use at the last listing
 	left      map[string]map[sandbox.Ref]bool
 	size      map[string]int // what the first listing showed
+	yielded   map[string]int // and how many times it showed something
 	reads     map[seen]witness
+	heard     heard
+	questions int                    // put to Airflow
+	released  map[seen]string        // holders whose claim this run took off
+	pretended map[sandbox.Ref]string // holders that only seem to be written
+	focus     *box                   // what was read last
 	gone      map[seen]bool
 	removals  map[string]int
 	asks      int
@@ -61,7 +67,7 @@ func newWitnesses() witnesses {
 		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
 		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
 		size: make(map[string]int), reads: make(map[seen]witness), gone: make(map[seen]bool),
-		removals: make(map[string]int),
+		removals: make(map[string]int), yielded: make(map[string]int), released: make(map[seen]string), pretended: make(map[sandbox.Ref]string),
 	}
 }
 
@@ -138,25 +144,54 @@ func (v *view) keptLeft(s *site, l sandbox.Leftover, key verdict.Key) string {
 func (v *view) checkAsk(s *site, key verdict.Key) {
 	id := seen{s.name, key}
 	v.note("%s asks %s#%s to go", v.name, s.name, key.Handle)
-	v.asks++
+	finished := v.finished(s, key)
 	switch read, ok := v.reads[id]; {
 	case !ok:
 		v.harm(2, "%s#%s is asked without a fresh read", s.name, key.Handle)
-	case read.keeps == "it is protected" || read.keeps == "it is foreign" || read.keeps == "it cannot be read" || read.keeps == "it is too young":
+	case never(read.keeps):
 		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
-	case read.keeps == "it is held" || read.keeps == "" && v.metHolder(s, id, read.box):
+	case finished == "" && read.keeps != "":
+		v.checkShare(s)
+	case finished == "Terraform manages it" && read.keeps == "it is not past its end":
+		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, finished)
+	case finished == "it is not known to be of that Airflow" && read.keeps == "it is not past its end":
+		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, finished)
+	case read.keeps == "it is held" || read.keeps == "" && finished != "" && v.metHolder(s, id, read.box):
 		v.harm(18, "%s#%s is asked although a look met its holder a moment ago", s.name, key.Handle)
 	case read.keeps != "":
-		v.harm(1, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
+		v.harm(1, "%s#%s is asked although %s, and %s", s.name, key.Handle, read.keeps, finished)
 	}
 	mark := v.store.Scopes["sim:"+s.name].Marks[key]
 	if mark.Asked.IsZero() {
 		v.harm(2, "%s#%s is asked without a saved intent", s.name, key.Handle)
 	}
+	v.checkTime(s, key)
+	v.checkAttempt(id)
+	if key.Leftover {
+		v.checkShare(s)
+	}
+}
+
+// finished says why a sandbox would stand if only its Airflow were asked.
+func (v *view) finished(s *site, key verdict.Key) string {
+	return v.finishedAt(s, key, v.heard.at.Add(airflowError))
+}
+
+func (v *view) finishedAt(s *site, key verdict.Key, at time.Time) string {
+	b := s.boxes[key.Ref]
+	if key.Leftover || b == nil {
+		return "nobody can be asked"
+	}
+	told := &box{Sandbox: v.reads[seen{s.name, key}].box, staging: b.staging, robbed: b.robbed}
+	return v.heard.keepsOwned(s, told, at)
+}
+
+// checkAttempt watches who attempts something, and how often.
+func (v *view) checkAttempt(id seen) {
+	v.asks++
 	if v.store.Run.Process != v.name {
 		v.harm(14, "%s asks while %q holds the document", v.name, v.store.Run.Process)
 	}
-	v.checkTime(s, key)
 	if v.asks > simCap {
 		v.harm(8, "%d attempts in one run", v.asks)
 	}
@@ -166,11 +201,13 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 			v.harm(14, "%s and %s both ask", v.name, other.name)
 		}
 	}
-	if key.Leftover {
-		v.removals[s.name]++
-		if size := v.size[s.name]; size >= 8 && float64(v.removals[s.name]) > simShare*float64(size) {
-			v.harm(17, "%d of %d go without a date of their own", v.removals[s.name], size)
-		}
+}
+
+// checkShare watches how many go, or are let go, without a date of their own.
+func (v *view) checkShare(s *site) {
+	v.removals[s.name]++
+	if size := max(v.size[s.name], v.yielded[s.name]); size >= 8 && float64(v.removals[s.name]) > simShare*float64(size) {
+		v.harm(17, "%d of %d go without a date of their own", v.removals[s.name], size)
 	}
 }
 
@@ -179,12 +216,12 @@ func (v *view) checkTime(s *site, key verdict.Key) {
 	const tolerance = 15 * time.Minute // a listing takes its time
 	last, now := v.known.Scopes["sim:"+s.name].LastLook, v.clocks[s.name]
 	switch {
-	case last.IsZero() && key.Leftover:
+	case last.IsZero() && (key.Leftover || v.reads[seen{s.name, key}].keeps != ""):
 		v.harm(7, "%s#%s goes at the first look", s.name, key.Handle)
 	case last.IsZero() || v.jumps != v.world.jumps:
 	case now.Before(last.Add(-tolerance)):
 		v.harm(7, "%s#%s goes after the clock went back", s.name, key.Handle)
-	case now.Sub(last) > simLongGap+tolerance && v.reads[seen{s.name, key}].kept != "":
+	case now.Sub(last) > simLongGap+tolerance && v.reads[seen{s.name, key}].kept != "" && v.finishedAt(s, key, last.Add(airflowError)) != "":
 		v.harm(7, "%s#%s goes after a long gap, and at the last look %s", s.name, key.Handle, v.reads[seen{s.name, key}].kept)
 	}
 }
@@ -264,6 +301,7 @@ func (w *world) checkCalm(last *view) {
 				w.harm(13, "%s#%s is dead, and still there as %s (refused: %q)", s.name, ref.Handle, outcome, c.Refused)
 			}
 		}
+		w.checkCalmClaims(s, named, shared)
 		for ref, l := range s.left {
 			quiet := l.Problem == "" && !l.InUse && w.now.Sub(l.ChangedAt) > 2*simOrphan+time.Hour
 			for _, b := range s.boxes {

@@ -46,6 +46,7 @@ func (w *world) keepsBox(s *site, b *box, at time.Time) string {
 	teardown, asked := unix(b.Tags[sandbox.TagTeardownAt])
 	stuck := b.State == sandbox.Stopping || b.State == sandbox.Failed
 	holder, held := b.Tags[airflow.TagHolder]
+	held = held || len(b.robbed) > 0
 	attached := held && !sandbox.IsClaim(holder)
 	switch {
 	case asked && !attached && !b.CreatedAt.IsZero() && at.After(teardown.Add(simFailed)):

@@ -65,6 +65,7 @@ func (v *view) options() Options {
 	for _, s := range v.places {
 		opts.Connections = append(opts.Connections, Connection{Name: s.name, Backend: v.backend(s), Policy: simPolicy(s)})
 	}
+	opts.Airflow = map[string]Airflow{"prod": &simAirflow{v: v}}
 	if v.cfg.options != nil {
 		v.cfg.options(&opts)
 	}
@@ -75,11 +76,15 @@ func simPolicy(s *site) verdict.Policy {
 	return verdict.Policy{
 		Connection: s.name,
 		Mode:       verdict.Enforce,
-		Modes:      map[verdict.Reason]verdict.Mode{"orphaned_workspace": verdict.Enforce},
+		Modes: map[verdict.Reason]verdict.Mode{
+			"orphaned_workspace": verdict.Enforce, "stale_holder": verdict.Enforce, "finished_owner": verdict.Enforce,
+		},
 		Graces: map[verdict.Reason]time.Duration{
 			"expired": simExpired, "failed_teardown": simFailed, "retired": simRetired, "orphaned_workspace": simOrphan,
+			"stale_holder": simStale, "finished_owner": simFinished,
 		},
-		Share: simShare,
+		Airflow: verdict.Deployment{Name: "prod", Marker: "prod", Exclusive: !s.remote},
+		Share:   simShare,
 		Protect: verdict.Protection{
 			Owners: []string{"keep/*"}, Tags: map[string]string{"team": "research"}, Handles: []string{"remote#box-03"},
 		},
@@ -118,6 +123,9 @@ func (v *view) call(ctx context.Context, longest time.Duration, effect func() er
 	}
 	if v.chance(0.15) {
 		v.event()
+	}
+	if v.focus != nil && v.chance(0.05) { // its task comes back, or goes
+		v.attachment(v.focus)
 	}
 	if v.chance(v.cfg.clockFaults/20) && len(v.views) == 1 {
 		v.clockEvent(false)

@@ -20,14 +20,15 @@ import (
 type world struct {
 	*rand.Rand
 
-	now    time.Time     // true time
-	skew   time.Duration // of the clock by which the janitors live
-	jumps  int           // how often that clock was set
-	tilted bool          // it was set during the run in progress, which a claim does not outlast
-	places []*site
-	store  document
-	cfg    rules
-	views  []*view // of the runs in progress
+	now           time.Time     // true time
+	skew          time.Duration // of the clock by which the janitors live
+	jumps         int           // how often that clock was set
+	tilted        bool          // it was set during the run in progress, which a claim does not outlast
+	places        []*site
+	prod, staging *deployed // staging is asked by nobody
+	store         document
+	cfg           rules
+	views         []*view // of the runs in progress
 
 	askings map[seen]asking
 	met     map[seen]time.Time // when a saved look last met a holder
@@ -61,6 +62,10 @@ type rules struct {
 	rivals      float64 // a second janitor beside the first
 	strangers   float64 // how often another account answers
 	nameless    bool    // no place says who answers
+	staleAsk    bool    // Airflow answers before a write as it did when it was first asked
+	staleCheck  bool    // and after it as it did before
+	sameClock   bool    // Airflow's clock seems to be right
+	noRestore   bool    // what puts a claim back only seems to be written
 }
 
 // site is one place.
@@ -85,6 +90,8 @@ type box struct {
 	mortal   bool // the backend ends it
 	slow     time.Duration
 	goneAt   time.Time
+	staging  bool            // tasks of that Airflow use it, whatever its tags say
+	robbed   map[string]bool // holders that live, and whose claim a janitor took off
 }
 
 var simStart = time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC)
@@ -104,6 +111,7 @@ func newWorld(seed uint64, cfg rules) *world {
 		askings: make(map[seen]asking), met: make(map[seen]time.Time), said: make(map[seen]bool),
 		results: make(map[ActionResult]int), exits: make(map[Exit]int),
 	}
+	w.prod, w.staging = newDeployed("prod"), newDeployed("staging")
 	w.places = []*site{newSite("remote", true), newSite("other", true)}
 	if w.hosted(seed) {
 		w.places[1] = newSite("host", false)
@@ -172,7 +180,13 @@ func (w *world) create(s *site) {
 	b.Ref = sandbox.Ref{Handle: handle, Incarnation: strconv.Itoa(s.made)}
 	b.State, b.TagsKnown, b.Attached = sandbox.Running, true, -1
 	b.CreatedAt, b.StateSince = w.now, w.now
-	b.Tags = sandbox.Tags{airflow.TagSandbox: handle, airflow.TagOwner: "etl/run", "team": "data"}
+	b.robbed = make(map[string]bool)
+	b.Tags = sandbox.Tags{airflow.TagSandbox: handle, airflow.TagOwner: fmt.Sprintf("etl/r%d", w.IntN(4)), "team": "data"}
+	if b.staging = s.name == "remote" && w.chance(0.3); b.staging && w.chance(0.6) {
+		b.Tags[sandbox.TagDeployment] = "staging"
+	} else if !b.staging && w.chance(0.85) {
+		b.Tags[sandbox.TagDeployment] = "prod"
+	}
 	if w.chance(0.1) {
 		b.Tags[airflow.TagOwner] = "keep/run"
 	}
@@ -206,6 +220,9 @@ func (w *world) create(s *site) {
 		b.Workspaces = []string{w.pickLeft(s).Path}
 	}
 	s.boxes[b.Ref] = b
+	if w.chance(0.3) {
+		w.abandon(b)
+	}
 }
 
 // leave makes something that outlives sandboxes.

@@ -25,9 +25,8 @@ var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubbor
 //
 // Of the invariants of ARCHITECTURE.md, 3 and 4 are properties of package
 // verdict and tested there, 10 and 12 show here as 13 (what a failing item or a
-// kill would hold up is still there after a calm time), and 15, releasing a
-// claim, applies as soon as there is a reason that releases one. 17 is the share
-// breaker, 18 the grace that a holder leaves behind, and 19 the account.
+// kill would hold up is still there after a calm time). 17 is the share breaker,
+// 18 the grace that a holder leaves behind, and 19 the account.
 func TestSimulation(t *testing.T) {
 	steps := *simSteps
 	if testing.Short() {
@@ -53,7 +52,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps, actions %v, exits %v", total, results, exits)
-	for _, result := range []ActionResult{Reclaimed, Vanished, Asked, Spared, Failed, Postponed} {
+	for _, result := range []ActionResult{Reclaimed, Vanished, Asked, Released, Restored, Spared, Failed, Postponed} {
 		if results[result] == 0 {
 			t.Errorf("nothing was ever %s: the simulation does not reach it", result)
 		}
@@ -132,6 +131,7 @@ func (w *world) between() {
 		w.store.version++
 		clear(w.askings)
 		clear(w.said)
+		w.forgive()
 	}
 	for _, s := range w.places {
 		known := w.cfg.nameless || w.store.Scopes["sim:"+s.name].Place == home
@@ -148,6 +148,7 @@ func (w *world) advance(v *view) {
 	}
 	w.note("%s ends: exit %d, error %v %s", v.name, v.result.Exit, v.err, v.result.Unsaved)
 	v.checkResult()
+	w.checkRobbed()
 	v.stop()
 	w.views = slices.DeleteFunc(w.views, func(other *view) bool { return other == v })
 	for _, s := range w.places {
@@ -163,7 +164,7 @@ func (w *world) finish() {
 
 // calmTimes are ten hours without faults and events.
 func (w *world) calmTimes() {
-	w.calm, w.skew = true, 0
+	w.calm, w.skew, w.prod.skew = true, 0, 0
 	w.jumps++
 	defer func() { w.calm = false }()
 	var last *view

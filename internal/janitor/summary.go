@@ -29,14 +29,15 @@ func (p *place) unconfirmed() []verdict.Verdict {
 	return asked
 }
 
-// unfinished are the releases that an earlier run began.
+// unfinished are the releases that an earlier run began, of what is to stay.
 func (p *place) unfinished() []verdict.Verdict {
 	if p.look.Nothing {
 		return nil
 	}
 	var begun []verdict.Verdict
 	for key, mark := range p.known.Marks {
-		if !mark.Taken.IsZero() && mark.Gone.IsZero() {
+		goes := mark.Asked.After(mark.Taken) || slices.ContainsFunc(p.chosen, func(v verdict.Verdict) bool { return v.Key == key })
+		if !mark.Taken.IsZero() && mark.Gone.IsZero() && !goes {
 			begun = append(begun, verdict.Verdict{Key: key, Reason: mark.Reason, Act: verdict.Release, Claim: mark.Claim})
 		}
 	}

@@ -5,6 +5,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,8 @@ func told(run airflow.RunState, task airflow.TaskState, ended time.Time) Testimo
 	}}
 }
 
+func ended(at time.Time) string { return at.Format(time.RFC3339Nano) }
+
 // agreeing enforces the rules about Airflow too.
 func agreeing() Policy {
 	policy := enforced()
@@ -54,11 +57,22 @@ func agreeing() Policy {
 
 // once is the mark of one complete look, ten minutes ago.
 func once(reason Reason) Mark {
-	mark := Mark{Reason: reason, First: noon.Add(-10 * time.Minute), Looks: 1}
-	if reason == staleHolder.Reason {
-		mark.Claim = Claim{theTask.Holder(), 2}
+	return Mark{Reason: reason, First: noon.Add(-10 * time.Minute), Looks: 1}
+}
+
+// remembered is a mark that was made on what the rule holds for now, unless it
+// says on what.
+func remembered(s Subject, facts Facts, mark Mark) Marks {
+	for _, rule := range rules {
+		if rule.Reason == mark.Reason && mark.Claim == (Claim{}) {
+			finding, _ := rule.ask(s, &facts)
+			mark.Claim = finding.Claim
+		}
 	}
-	return mark
+	if mark.Reason == "" {
+		return nil
+	}
+	return Marks{s.Key(): mark}
 }
 
 // reasonOf is reason, unless nothing holds.
@@ -87,9 +101,10 @@ func TestAClaimIsReleasedOnlyOnceItsTaskIsKnownToBeOver(t *testing.T) {
 			b.Tags[sandbox.TagManagedBy] = sandbox.ManagedByTerraform
 		}, dead, once("stale_holder"), Condemned},
 		{"seen for the first time", heldBy(theTask.Holder()), dead, Mark{}, Suspected},
-		{"no look was complete", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Claim: Claim{theTask.Holder(), 2}}, Suspected},
-		{"the look before met another holder", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Looks: 3, Claim: Claim{"etl/other/load", 2}}, Suspected},
-		{"the look before met another try", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Looks: 3, Claim: Claim{theTask.Holder(), 1}}, Suspected},
+		{"no look was complete", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour}, Suspected},
+		{"the look before met another holder", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Looks: 3, Claim: Claim{"etl/other/load", 2, ended(hour)}}, Suspected},
+		{"the look before met another try", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Looks: 3, Claim: Claim{theTask.Holder(), 1, ended(hour)}}, Suspected},
+		{"the look before met another end", heldBy(theTask.Holder()), dead, Mark{Reason: "stale_holder", First: hour, Looks: 3, Claim: Claim{theTask.Holder(), 2, ended(noon.Add(-2 * time.Hour))}}, Suspected},
 		{"within the grace", heldBy(theTask.Holder()), told("failed", "failed", noon.Add(-14*time.Minute)), once("stale_holder"), Suspected},
 		{"to the second of the grace", heldBy(theTask.Holder()), told("failed", "failed", noon.Add(-15*time.Minute)), once("stale_holder"), Condemned},
 		{"running", heldBy(theTask.Holder()), told("running", "running", time.Time{}), once("stale_holder"), Alive},
@@ -110,11 +125,9 @@ func TestAClaimIsReleasedOnlyOnceItsTaskIsKnownToBeOver(t *testing.T) {
 			s := running(c.change)
 			facts := looked(s)
 			facts.Airflow = c.said
-			if c.mark.Reason != "" {
-				facts.Marks = Marks{s.Key(): c.mark}
-			}
+			facts.Marks = remembered(s, facts, c.mark)
 			v := check(t, s, facts, agreeing(), c.want, reasonOf(c.want, "stale_holder"))
-			if acts := v.Outcome == Condemned; acts && (v.Act != Release || v.Claim != Claim{theTask.Holder(), 2} || v.Dated) {
+			if acts := v.Outcome == Condemned; acts && (v.Act != Release || v.Claim.Holder != theTask.Holder() || v.Claim.Try != 2 || v.Dated) {
 				t.Errorf("it would %s the claim %+v, dated %t", v.Act, v.Claim, v.Dated)
 			}
 		})
@@ -154,9 +167,7 @@ func TestAnOwnerIsFinishedOnlyOnceItsRunIsOverAndNoTaskMayLive(t *testing.T) {
 			s := running(c.change)
 			facts := looked(s)
 			facts.Airflow = c.said
-			if c.mark.Reason != "" {
-				facts.Marks = Marks{s.Key(): c.mark}
-			}
+			facts.Marks = remembered(s, facts, c.mark)
 			policy := agreeing()
 			policy.Modes["stale_holder"] = Report
 			v := check(t, s, facts, policy, c.want, reasonOf(c.want, "finished_owner"))
@@ -196,7 +207,7 @@ func TestAirflowIsBelievedOnlyAboutItsOwnSandboxes(t *testing.T) {
 				facts := looked(s)
 				facts.Airflow = told("failed", "failed", noon.Add(-time.Hour))
 				facts.Airflow.Deployment = c.deployment
-				facts.Marks = Marks{s.Key(): once(reason)}
+				facts.Marks = remembered(s, facts, once(reason))
 				v := Judge(s, &facts, agreeing())
 				if (v.Outcome == Condemned) != c.believed || (v.Doubt == "") != c.believed {
 					t.Errorf("%s: judged %s (%s)", reason, v.Outcome, v.Doubt)
@@ -228,8 +239,8 @@ func TestWhatAirflowDoesNotTellLeavesEverythingAsItIs(t *testing.T) {
 		for _, reason := range []Reason{"stale_holder", "finished_owner"} {
 			facts := looked(s)
 			facts.Airflow = told("failed", "failed", noon.Add(-time.Hour))
+			facts.Marks = remembered(s, facts, once(reason))
 			silence(&facts.Airflow)
-			facts.Marks = Marks{s.Key(): once(reason)}
 			policy := agreeing()
 			if reason == "finished_owner" {
 				policy.Modes["stale_holder"] = Report
@@ -259,9 +270,9 @@ func TestWithoutAnEndDateOurMarkDatesIt(t *testing.T) {
 			facts.Airflow = said
 			mark := once("stale_holder")
 			mark.First = noon.Add(-c.first)
-			facts.Marks = Marks{s.Key(): mark}
+			facts.Marks = remembered(s, facts, mark)
 			v := check(t, s, facts, agreeing(), c.want, "stale_holder")
-			if !v.Since.Equal(mark.First) || !v.Ripe.Equal(mark.First.Add(15*time.Minute)) {
+			if since := facts.Airflow.Tasks[theTask].EndedAt; since.IsZero() && !v.Since.Equal(mark.First) || !v.Ripe.Equal(mark.First.Add(15*time.Minute)) {
 				t.Errorf("%s: dead since %s, ripe %s", name, v.Since, v.Ripe)
 			}
 		}
@@ -273,7 +284,7 @@ func TestAnOwnerIsFinishedSinceTheLastOfItsEnds(t *testing.T) {
 	facts := looked(s)
 	facts.Airflow = told("failed", "failed", noon.Add(-2*time.Hour))
 	facts.Airflow.Tasks[theTask] = airflow.TaskAnswer{State: "failed", EndedAt: noon.Add(-time.Hour)}
-	facts.Marks = Marks{s.Key(): once("finished_owner")}
+	facts.Marks = remembered(s, facts, once("finished_owner"))
 	if v := Judge(s, &facts, agreeing()); !v.Since.Equal(noon.Add(-time.Hour)) || v.Outcome != Condemned {
 		t.Errorf("judged %s since %s", v.Outcome, v.Since)
 	}
@@ -288,14 +299,14 @@ func TestAStaleHolderIsReleasedFromWhatWaitsForIt(t *testing.T) {
 			s := running(func(b *sandbox.Sandbox) { heldBy(theTask.Holder())(b); waits(b) })
 			facts := looked(s)
 			facts.Airflow = told("failed", "failed", noon.Add(-time.Hour))
-			facts.Marks = Marks{s.Key(): once("stale_holder")}
+			facts.Marks = remembered(s, facts, once("stale_holder"))
 			check(t, s, facts, agreeing(), Condemned, "stale_holder")
 		})
 	}
 	s := running(func(b *sandbox.Sandbox) { heldBy(theTask.Holder())(b); expiredAt(noon.Add(-time.Hour))(b) })
 	facts := looked(s)
 	facts.Airflow = told("failed", "failed", noon.Add(-time.Hour))
-	facts.Marks = Marks{s.Key(): once("stale_holder")}
+	facts.Marks = remembered(s, facts, once("stale_holder"))
 	check(t, s, facts, agreeing(), Condemned, "expired")
 }
 
@@ -333,15 +344,28 @@ func TestAClaimBeingReleasedIsLeftToWhoFindsOutWhetherItWasRight(t *testing.T) {
 	}
 }
 
+func TestWhatIsPastItsEndGoesWhoeverMayHoldIt(t *testing.T) {
+	s := running(func(b *sandbox.Sandbox) { owned(b); expiredAt(noon.Add(-time.Hour))(b) })
+	mark := once("stale_holder")
+	mark.Taken = noon.Add(-time.Minute)
+	facts := looked(s)
+	facts.Marks = remembered(s, facts, mark)
+	check(t, s, facts, agreeing(), Condemned, "expired")
+}
+
 func TestTheShareBreakerCountsWhatRestsOnAirflowsWord(t *testing.T) {
 	var subjects []Subject
 	marks := make(Marks)
 	for i := range 10 {
 		s := running(func(b *sandbox.Sandbox) { heldBy(theTask.Holder())(b); b.Handle = fmt.Sprint(i) })
-		subjects, marks[s.Key()] = append(subjects, s), once("stale_holder")
+		subjects = append(subjects, s)
 	}
 	facts := looked(subjects...)
-	facts.Airflow, facts.Marks = told("failed", "failed", noon.Add(-time.Hour)), marks
+	facts.Airflow = told("failed", "failed", noon.Add(-time.Hour))
+	for _, s := range subjects {
+		maps.Copy(marks, remembered(s, facts, once("stale_holder")))
+	}
+	facts.Marks = marks
 	plan := Decide(facts, agreeing())
 	if len(plan.Refused) != 1 || len(plan.Condemned()) > 0 || plan.Token == "" {
 		t.Errorf("refused %q, token %q", plan.Refused, plan.Token)

@@ -19,7 +19,15 @@ func Judge(s Subject, facts *Facts, policy Policy) Verdict {
 		return v
 	}
 	best := v
+	mark := facts.Marks[v.Key]
+	releasing := !mark.Taken.IsZero()
+	if releasing {
+		best, s = v.releasing(mark, policy), s.heldBy(mark.Claim.Holder)
+	}
 	for _, rule := range rules {
+		if releasing && rule.Needs&Airflow != 0 {
+			continue // the one who looks after it asks
+		}
 		if said := v.hear(rule, s, facts, policy); said.weight() > best.weight() {
 			best = said
 		}
@@ -33,14 +41,8 @@ func settle(s Subject, facts *Facts, policy Policy) (v Verdict, settled bool) {
 	if s.Sandbox != nil {
 		v.Owner = s.Sandbox.Tags[airflow.TagOwner]
 	}
-	mark := facts.Marks[v.Key]
-	if !mark.Gone.IsZero() {
-		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(mark.Gone)+"; the listing lags"
-		return v, true
-	}
-	if !mark.Taken.IsZero() {
-		v.Outcome, v.Reason, v.Mode, v.Act = Suspected, staleHolder.Reason, policy.mode(staleHolder), Release
-		v.Doubt = fmt.Sprintf("a run was releasing the claim of %s at %s and did not see whether it was right: the next sweep does", mark.Claim.Holder, stamp(mark.Taken))
+	if gone := facts.Marks[v.Key].Gone; !gone.IsZero() {
+		v.Outcome, v.Doubt = Ended, "it was absent by id at "+stamp(gone)+"; the listing lags"
 		return v, true
 	}
 	if why := policy.protection(s, facts.certain()); why != "" {
@@ -49,6 +51,26 @@ func settle(s Subject, facts *Facts, policy Policy) (v Verdict, settled bool) {
 	}
 	v.Outcome, v.Doubt = bar(s)
 	return v, v.Outcome != Alive
+}
+
+// releasing is the verdict on what a run was taking a claim off without coming to
+// see whether that was right. Its task may live, with nothing to show for it: until
+// that is known it counts as held.
+func (v Verdict) releasing(mark Mark, policy Policy) Verdict {
+	v.Outcome, v.Reason, v.Mode, v.Act, v.Claim = Suspected, staleHolder.Reason, policy.mode(staleHolder), Release, mark.Claim
+	v.Doubt = fmt.Sprintf("the claim of %s was being released at %s, and whether that was right is not known: the next sweep looks", mark.Claim.Holder, stamp(mark.Taken))
+	return v
+}
+
+// heldBy is the subject as it would be with that claim, where there is no other.
+func (s Subject) heldBy(holder string) Subject {
+	if s.Sandbox == nil || airflow.Holder(s.Sandbox.Tags) != "" {
+		return s
+	}
+	claimed := *s.Sandbox
+	claimed.Tags = claimed.Tags.Clone()
+	claimed.Tags[airflow.TagHolder] = holder
+	return Subject{Sandbox: &claimed}
 }
 
 // hear returns the verdict as it would be if rule were the only one.

@@ -24,7 +24,7 @@ type Mark struct {
 	Reason    Reason    `json:"reason"`
 	First     time.Time `json:"first,omitzero"` // when the reason was first seen to hold; zero: it did not at the last look
 	Looks     int       `json:"looks"`          // complete ones that agreed
-	Claim     Claim     `json:"claim,omitzero"` // what they agreed on, of a rule that releases
+	Claim     Claim     `json:"claim,omitzero"` // what they agreed on, of a rule about Airflow
 	Taken     time.Time `json:"taken,omitzero"` // when Claim was about to be taken off, until it is known that its task is over; zero: it is settled
 	Asked     time.Time `json:"asked,omitzero"` // when its end was last asked for; zero: never
 	Next      time.Time `json:"next,omitzero"`  // not asked again before

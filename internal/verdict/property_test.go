@@ -79,6 +79,7 @@ func (d draw) facts() Facts {
 	facts := Facts{
 		Now: noon, LastLook: noon.Add(-10 * time.Minute), Complete: d.chance(0.8), ServerEnds: d.chance(0.5),
 		Listed: 100, LastCount: 100, InUse: make(map[string]struct{}), Marks: make(Marks),
+		Airflow: d.testimony(),
 	}
 	for range d.IntN(16) {
 		s := d.subject(facts.ServerEnds)
@@ -90,19 +91,18 @@ func (d draw) facts() Facts {
 				s.Leftover.CreatedAt = noon.Add(-48 * time.Hour) // it was there when it was marked
 			}
 			mark := Mark{Reason: reason, First: noon.Add(-48 * time.Hour), Looks: d.IntN(3)}
-			if reason == staleHolder.Reason {
-				mark.Claim = Claim{s.Sandbox.Tags[airflow.TagHolder], 1}
-			}
-			facts.Marks[s.Key()] = mark
+			maps.Copy(facts.Marks, remembered(s, facts, mark))
 		}
 	}
-	facts.Airflow = d.testimony()
 	return facts
 }
 
 func (d draw) testimony() Testimony {
 	run := airflow.DagRun{DagID: "a", RunID: "b"}
 	ended := func() time.Time { return noon.Add(-time.Duration(d.IntN(60)) * time.Minute) }
+	if d.chance(0.1) {
+		ended = func() time.Time { return noon.Add(-72 * time.Hour) }
+	}
 	said := Testimony{Deployment: Deployment{Name: "prod", Marker: "prod", Exclusive: d.chance(0.2)}}
 	said.ClockKnown = true
 	said.Runs = map[airflow.DagRun]airflow.RunAnswer{
@@ -188,13 +188,16 @@ func (d draw) forget(facts *Facts) string {
 	return "of " + changed.Handle + " " + d.forgetSandbox(&changed)
 }
 
-// forgetWords drops some of what Airflow said. That something has a date which
-// speaks against it is not forgotten: then the mark would date it.
+// forgetWords drops some of what Airflow said, but for a date: one may speak
+// against an end, and without one the mark dates it.
 func (d draw) forgetWords(said *Testimony) string {
 	silent := *said
 	silent.Runs, silent.Tasks = maps.Clone(said.Runs), maps.Clone(said.Tasks)
 	defer func() { *said = silent }()
-	switch d.IntN(5) {
+	switch d.IntN(6) {
+	case 5:
+		silent.ClockKnown = false
+		return "Airflow's clock"
 	case 0:
 		silent.Doubt = "down"
 		return "Airflow"

@@ -43,7 +43,7 @@ type Finding struct {
 	// Undated means that Since was not written down for this subject, or that
 	// somebody else's word is the proof: the share breaker counts it.
 	Undated  bool
-	Claim    Claim // what a rule that releases would take off
+	Claim    Claim // what a rule about Airflow holds for
 	Evidence []Evidence
 	Doubt    string // why the answer is Unknown, or why No is no proof of life
 
@@ -88,10 +88,12 @@ func (a Act) String() string { return actNames[a] }
 // MarshalText writes the act as its verb.
 func (a Act) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Claim is a task's hold on a sandbox.
+// Claim is a task's hold on a sandbox, and the end of it that Airflow told. Of a
+// finished owner it is only that end: a run that has lived since has another.
 type Claim struct {
-	Holder string `json:"holder"` // the tag airflow_holder, byte for byte
-	Try    int    `json:"try"`    // the number of the task's try that ended
+	Holder string `json:"holder,omitempty"` // the tag airflow_holder, byte for byte
+	Try    int    `json:"try,omitempty"`    // the number of the task's try that ended
+	Ended  string `json:"ended,omitempty"`  // by Airflow's clock; empty: it does not say
 }
 
 // Mode says whether a reason only is reported or acts. The zero value is the

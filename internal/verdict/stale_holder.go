@@ -43,7 +43,7 @@ func judgeStaleHolder(s Subject, facts *Facts) Finding {
 	evidence := []Evidence{deployment, {"holder", task.Holder(), "tag " + airflow.TagHolder}}
 	finding := over(box, evidence, facts.Airflow.ofTask(*task))
 	if finding.Holds == Yes {
-		finding.Claim = Claim{Holder: task.Holder(), Try: facts.Airflow.Tasks[*task].Try}
+		finding.Claim.Holder, finding.Claim.Try = task.Holder(), facts.Airflow.Tasks[*task].Try
 	}
 	return finding
 }

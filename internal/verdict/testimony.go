@@ -6,6 +6,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -48,7 +49,8 @@ func (d Deployment) speaksFor(box *sandbox.Sandbox) (shown Evidence, stranger st
 // word is what Airflow says of a run or a task.
 type word struct {
 	over    bool      // it has ended
-	endedAt time.Time // zero: Airflow does not say, or its clock is not known
+	endedAt time.Time // zero: Airflow does not say
+	dated   bool      // by a clock that is known
 	shown   Evidence
 	strange string // what is unusual about a word that is taken for life
 	doubt   string // why it is not known whether it is over; empty: it is known
@@ -91,10 +93,7 @@ func (t *Testimony) word(what string, told bool, state state, endedAt time.Time,
 	case doubt != "":
 		return word{doubt: fmt.Sprintf("Airflow %s cannot tell of its %s: %s", t.Name, what, doubt)}
 	}
-	if !t.ClockKnown {
-		endedAt = time.Time{}
-	}
-	w := word{over: state.Terminal(), endedAt: endedAt}
+	w := word{over: state.Terminal(), endedAt: endedAt, dated: !endedAt.IsZero() && t.ClockKnown}
 	value := cmp.Or(fmt.Sprint(state), "not scheduled")
 	switch {
 	case !state.Known():
@@ -104,6 +103,14 @@ func (t *Testimony) word(what string, told bool, state state, endedAt time.Time,
 	}
 	w.shown = Evidence{what, value, "Airflow " + t.Name}
 	return w
+}
+
+// ended is when it ended, in Airflow's own precision; empty: Airflow does not say.
+func (w word) ended() string {
+	if w.endedAt.IsZero() {
+		return ""
+	}
+	return w.endedAt.UTC().Format(time.RFC3339Nano)
 }
 
 // unclear says why a word that is no sign of life is no proof of an end either;
@@ -121,10 +128,10 @@ func (w word) unclear(box *sandbox.Sandbox) string {
 }
 
 // over is the finding for what is dead once all that the words are of is over:
-// since the last of them is, or, where one has no date, since our mark.
+// since the last of them is and, where one has no date that can be believed, not
+// before our mark is old enough too.
 func over(box *sandbox.Sandbox, evidence []Evidence, words ...word) Finding {
 	finding := Finding{Holds: Yes, Looks: OneLook, Undated: true}
-	undated := false
 	for _, w := range words {
 		if w.doubt == "" {
 			evidence = append(evidence, w.shown)
@@ -137,13 +144,16 @@ func over(box *sandbox.Sandbox, evidence []Evidence, words ...word) Finding {
 		if why := w.unclear(box); why != "" {
 			finding.Holds, finding.Doubt = Unknown, cmp.Or(finding.Doubt, why)
 		}
-		undated = undated || w.endedAt.IsZero()
+		finding.Claim.Ended = strings.TrimSpace(finding.Claim.Ended + " " + w.ended())
+		if !w.dated {
+			finding.Looks = AllGraceLooks
+		}
 		finding.Since = later(finding.Since, w.endedAt)
 	}
-	if undated {
-		finding.Since = time.Time{}
-	}
 	finding.Evidence = evidence
+	if finding.Holds != Yes {
+		finding.Claim = Claim{}
+	}
 	return finding
 }
 
