@@ -25,7 +25,7 @@ type Airflow interface {
 func (r *run) hearAll(ctx context.Context) {
 	asks := make(map[string]airflow.Questions)
 	for _, p := range r.places {
-		asked := verdict.Questions(&p.facts, p.Policy)
+		asked := r.questions(p, &p.facts)
 		if asked.Len() == 0 {
 			continue
 		}
@@ -52,10 +52,18 @@ func (r *run) hearAll(ctx context.Context) {
 
 // hear asks about the subjects of facts that were not asked about yet.
 func (r *run) hear(ctx context.Context, p *place, facts *verdict.Facts) {
-	if asked := verdict.Questions(facts, p.Policy); asked.Len() > 0 {
+	if asked := r.questions(p, facts); asked.Len() > 0 {
 		told := r.question(ctx, p.Policy.Airflow.Name, asked, r.CallTimeout)
 		p.believe(&told, facts)
 	}
+}
+
+func (r *run) questions(p *place, facts *verdict.Facts) airflow.Questions {
+	policy := p.Policy
+	if r.blind != nil {
+		r.blind(facts, &policy)
+	}
+	return verdict.Questions(facts, policy)
 }
 
 // telling is what came of asking one Airflow.

@@ -20,9 +20,6 @@ import (
 // TestEveryRailIsMissedWhenItIsRemoved takes away, one at a time, the fact that
 // a rail stands on, and expects the oracle to see the harm that the rail
 // prevents. A rail that nothing misses does not exist.
-//
-// That Terraform's sandboxes are spared by rules about Airflow has no such rule
-// yet; the rail itself is tested in package verdict.
 func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 	onMarks := func(change func(verdict.Key, *verdict.Mark)) func(*verdict.Facts, *verdict.Policy) {
 		return func(f *verdict.Facts, _ *verdict.Policy) {
@@ -42,6 +39,24 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 					change(&changed)
 					f.Subjects[i].Sandbox = &changed
 				}
+			}
+		}
+	}
+	onTasks := func(change func(*airflow.TaskAnswer)) func(*verdict.Facts, *verdict.Policy) {
+		return func(f *verdict.Facts, _ *verdict.Policy) {
+			f.Airflow.Tasks = maps.Clone(f.Airflow.Tasks)
+			for task, answer := range f.Airflow.Tasks {
+				change(&answer)
+				f.Airflow.Tasks[task] = answer
+			}
+		}
+	}
+	onRuns := func(change func(*airflow.RunAnswer)) func(*verdict.Facts, *verdict.Policy) {
+		return func(f *verdict.Facts, _ *verdict.Policy) {
+			f.Airflow.Runs = maps.Clone(f.Airflow.Runs)
+			for run, answer := range f.Airflow.Runs {
+				change(&answer)
+				f.Airflow.Runs[run] = answer
 			}
 		}
 	}
@@ -163,6 +178,69 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 		{"what is in use is no leftover", 1, func(c *rules) {
 			hide := onLeft(func(l *sandbox.Leftover) { l.InUse = false })
 			c.blind = func(f *verdict.Facts, p *verdict.Policy) { hide(f, p); f.InUse = nil }
+		}},
+		{"whose Airflow it is, of a claim", 5, func(c *rules) {
+			c.blind = func(f *verdict.Facts, _ *verdict.Policy) {
+				f.Airflow.Deployment = verdict.Deployment{Name: "prod", Exclusive: true}
+			}
+		}},
+		{"only an end that Airflow knows ends a claim", 15, func(c *rules) {
+			c.blind = onTasks(func(a *airflow.TaskAnswer) { a.State = "failed" })
+		}},
+		{"only an end that Airflow knows ends a run", 1, func(c *rules) {
+			c.blind = onRuns(func(a *airflow.RunAnswer) { a.State = "failed" })
+		}},
+		{"what Airflow cannot tell is alive", 15, func(c *rules) {
+			c.blind = onTasks(func(a *airflow.TaskAnswer) {
+				if a.Doubt != "" {
+					*a = airflow.TaskAnswer{State: "removed"}
+				}
+			})
+		}},
+		{"Airflow is asked again before a claim is released", 15, func(c *rules) { c.staleAsk = true }},
+		{"Airflow is asked again after a claim is released", 15, func(c *rules) { c.staleCheck = true }},
+		{"a claim is put back", 15, func(c *rules) { c.noRestore = true }},
+		{"the next run looks after a release", 15, func(c *rules) {
+			c.blind = onMarks(func(_ verdict.Key, m *verdict.Mark) { m.Taken = time.Time{} })
+		}},
+		{"Airflow's clock", 15, func(c *rules) { c.sameClock = true }},
+		{"the grace of a claim", 15, func(c *rules) {
+			c.blind = func(_ *verdict.Facts, p *verdict.Policy) {
+				p.Graces = map[verdict.Reason]time.Duration{"stale_holder": 0}
+			}
+		}},
+		{"the grace of a run", 1, func(c *rules) {
+			c.blind = func(_ *verdict.Facts, p *verdict.Policy) {
+				p.Graces = map[verdict.Reason]time.Duration{"finished_owner": 0}
+			}
+		}},
+		{"the end is later than the sandbox", 1, func(c *rules) {
+			c.blind = onBoxes(func(b *sandbox.Sandbox) { b.CreatedAt = b.CreatedAt.Add(-1000 * time.Hour) })
+		}},
+		{"two looks at what Airflow says", 7, func(c *rules) {
+			c.storeLosses = 0.3
+			c.blind = func(f *verdict.Facts, p *verdict.Policy) {
+				f.Marks = maps.Clone(f.Marks)
+				if f.Marks == nil {
+					f.Marks = make(verdict.Marks)
+				}
+				for _, s := range f.Subjects {
+					if _, marked := f.Marks[s.Key()]; marked || s.Sandbox == nil {
+						continue
+					}
+					if v := verdict.Judge(s, f, *p); v.Reason.NeedsAirflow() {
+						f.Marks[s.Key()] = verdict.Mark{Reason: v.Reason, Claim: v.Claim, First: f.Now.Add(-24 * time.Hour), Looks: 1}
+					}
+				}
+			}
+		}},
+		{"Terraform's sandboxes do not go on Airflow's word", 5, func(c *rules) {
+			c.blind = onBoxes(func(b *sandbox.Sandbox) { delete(b.Tags, sandbox.TagManagedBy) })
+		}},
+		{"the share breaker counts claims", 17, func(c *rules) {
+			c.orphans, c.abandoned = 0, 0.95
+			c.options = func(o *Options) { o.DeletesPerRun = 1000 }
+			c.blind = func(_ *verdict.Facts, p *verdict.Policy) { p.Share = 1 }
 		}},
 		{"what is gone is remembered while lists lag", 11, func(c *rules) {
 			c.lags = 0.6

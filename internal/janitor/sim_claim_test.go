@@ -51,8 +51,8 @@ func (b hostBackend) EditTags(ctx context.Context, ref sandbox.Ref, edit func(sa
 // does to a sandbox.
 func (v *view) write(s *site, b *box, read, written sandbox.Tags) {
 	for _, key := range slices.Concat(keys(read), keys(written)) {
-		if old, new := read[key], written[key]; old != new && key != airflow.TagHolder {
-			v.harm(15, "%s#%s: its tag %s is changed from %q to %q", s.name, b.Handle, key, old, new)
+		if was, is := read[key], written[key]; was != is && key != airflow.TagHolder {
+			v.harm(15, "%s#%s: its tag %s is changed from %q to %q", s.name, b.Handle, key, was, is)
 		}
 	}
 	key := verdict.Key{Ref: b.Ref}
@@ -115,6 +115,7 @@ func (v *view) checkRelease(s *site, b *box, holder string) {
 	if mark.Taken.IsZero() || mark.Claim.Holder != holder {
 		v.harm(2, "%s#%s: its claim is released without a saved intent", s.name, b.Handle)
 	}
+	v.untried[id] = v.askings[id]
 	v.checkAttempt(id)
 	v.checkShare(s)
 }

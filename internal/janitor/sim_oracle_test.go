@@ -54,6 +54,7 @@ type witnesses struct {
 	questions int                    // put to Airflow
 	released  map[seen]string        // holders whose claim this run took off
 	pretended map[sandbox.Ref]string // holders that only seem to be written
+	untried   map[seen]asking        // as it was before a release
 	focus     *box                   // what was read last
 	gone      map[seen]bool
 	removals  map[string]int
@@ -67,7 +68,7 @@ func newWitnesses() witnesses {
 		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
 		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
 		size: make(map[string]int), reads: make(map[seen]witness), gone: make(map[seen]bool),
-		removals: make(map[string]int), yielded: make(map[string]int), released: make(map[seen]string), pretended: make(map[sandbox.Ref]string),
+		removals: make(map[string]int), yielded: make(map[string]int), released: make(map[seen]string), untried: make(map[seen]asking), pretended: make(map[sandbox.Ref]string),
 	}
 }
 
@@ -260,6 +261,9 @@ func (v *view) checkResult() {
 		for _, a := range c.Actions {
 			v.results[a.Result]++
 			id := seen{s.name, a.Key}
+			if a.Act == verdict.Release && a.Result == Spared { // it was not an attempt
+				v.askings[id] = v.untried[id]
+			}
 			if a.Result != Reclaimed {
 				continue
 			}

@@ -59,6 +59,7 @@ type rules struct {
 	stubborn    float64 // sandboxes that refuse to go
 	orphans     float64 // leftovers instead of sandboxes
 	lags        float64 // lists that show the past
+	abandoned   float64 // sandboxes whose task is killed at once
 	rivals      float64 // a second janitor beside the first
 	strangers   float64 // how often another account answers
 	nameless    bool    // no place says who answers
@@ -220,7 +221,7 @@ func (w *world) create(s *site) {
 		b.Workspaces = []string{w.pickLeft(s).Path}
 	}
 	s.boxes[b.Ref] = b
-	if w.chance(0.3) {
+	if w.chance(w.cfg.abandoned) {
 		w.abandon(b)
 	}
 }

@@ -17,7 +17,7 @@ var (
 )
 
 // usual is a world as bad as they come.
-var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, rivals: 0.05, strangers: 0.05}
+var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, abandoned: 0.3, rivals: 0.05, strangers: 0.05}
 
 // TestSimulation drives the real sweep through worlds full of faults, and lets
 // an oracle that knows the truth watch every call. Each seed is one world; the
