@@ -37,7 +37,7 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan}
+	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan, adopted: remembered.Adopted}
 	attempt := fmt.Sprintf("Sandbox %s on %s was not wholly updated", u.ref.Handle, conn.Location())
 	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
 		addError(&resp.Diagnostics, attempt, err)
@@ -74,6 +74,7 @@ type update struct {
 	conn        *Connection
 	ref         sandbox.Ref
 	state, plan instanceModel
+	adopted     bool // it was imported: how it was born is not known
 }
 
 func (u *update) run(ctx context.Context, due due, now time.Time) error {
@@ -106,7 +107,11 @@ func (u *update) setNetwork(ctx context.Context, due due) error {
 		return nil // the plan replaces then; only a tag is repaired
 	}
 	policy, _ := policyOf(u.plan.NetworkPolicy)
-	if err := editor.SetNetwork(ctx, u.ref, policy); err != nil {
+	err := editor.SetNetwork(ctx, u.ref, policy)
+	if errors.Is(err, backend.ErrUnsupported) && samePolicy(u.state.NetworkPolicy, u.plan.NetworkPolicy) && !u.adopted {
+		err = nil // we made it so, and only the tag that says so was damaged
+	}
+	if err != nil {
 		return fmt.Errorf("set the network policy: %w", err)
 	}
 	u.state.NetworkPolicy = u.plan.NetworkPolicy

@@ -57,10 +57,12 @@ func (a *app) changeNetwork(ctx context.Context, ref sandbox.Ref, policy sandbox
 		return err
 	}
 	now, err := airflow.DecodeNetwork(found.Tags[airflow.TagNetwork])
-	if told := err == nil; told && !a.CanSetNetwork(now, policy) {
+	switch told := err == nil; {
+	case told && !a.CanSetNetwork(now, policy):
 		return fmt.Errorf("%w: Modal can neither block the network of a living sandbox nor open one that is blocked; replace the sandbox", backend.ErrUnsupported)
-	}
-	if policy.DeniesAll() {
+	case !told && policy.DeniesAll():
+		return fmt.Errorf("%w: no tag tells which network policy it was born with, and Modal cannot block the network of a living sandbox; replace the sandbox", backend.ErrUnsupported)
+	case policy.DeniesAll():
 		return nil // as it was born
 	}
 	defer func() { _ = h.Detach() }()

@@ -110,3 +110,20 @@ func policyOf(t *testing.T, server *emulator.Server, ref sandbox.Ref) *pb.Networ
 	t.Fatalf("%s is not there", ref.Handle)
 	return nil
 }
+
+func TestABlockedNetworkIsNotClaimedWhereNoTagTellsOfIt(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	for name, damage := range map[string]func(sandbox.Tags){
+		"no tag":       func(tags sandbox.Tags) { delete(tags, airflow.TagNetwork) }, // as Airflow leaves an open one
+		"a broken tag": func(tags sandbox.Tags) { tags[airflow.TagNetwork] = "{" },
+	} {
+		ref := withPolicy(t, a, openWorld)
+		if err := backend.EditTags(t.Context(), a, ref, damage); err != nil {
+			t.Fatal(err)
+		}
+		before := policyOf(t, server, ref)
+		if err := a.SetNetwork(t.Context(), ref, blocked); !errors.Is(err, backend.ErrUnsupported) {
+			t.Errorf("%s: SetNetwork = %v, although the network is %v", name, err, before)
+		}
+	}
+}
