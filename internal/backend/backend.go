@@ -61,7 +61,7 @@ type Backend interface {
 
 	// ReadFile copies the regular file path to w and returns its length. A file
 	// longer than limit bytes is ErrTooLarge, and nothing past the limit is
-	// written; anything but a regular file is ErrInvalid.
+	// written; anything but a regular file, and a limit below zero, is ErrInvalid.
 	ReadFile(ctx context.Context, ref sandbox.Ref, path string, limit int64, w io.Writer) (int64, error)
 	// WriteFile creates or replaces the file path and creates its parent
 	// directories. A directory in its place is ErrInvalid.

@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +93,13 @@ func testReadLimit(t *testing.T, p *place, ref sandbox.Ref) {
 		if int64(content.Len()) > limit {
 			t.Errorf("%d bytes written, limit %d", content.Len(), limit)
 		}
+	}
+	for _, limit := range []int64{-1, -2, math.MinInt64} {
+		_, err := p.ReadFile(t.Context(), ref, p.in("hundred"), limit, io.Discard)
+		wantError(t, fmt.Sprintf("ReadFile with the limit %d", limit), err, backend.ErrInvalid)
+	}
+	if n, err := p.ReadFile(t.Context(), ref, p.in("hundred"), math.MaxInt64, io.Discard); err != nil || n != 100 {
+		t.Errorf("with the largest limit: %d bytes, %v", n, err)
 	}
 }
 

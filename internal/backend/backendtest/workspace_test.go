@@ -196,6 +196,9 @@ func (r *reference) ReadFile(ctx context.Context, ref sandbox.Ref, name string, 
 		if !info.Mode().IsRegular() {
 			return errors.New("not a regular file")
 		}
+		if limit < 0 {
+			return backend.ErrInvalid
+		}
 		if info.Size() > limit && r.flaw != ignoresLimit {
 			return fmt.Errorf("%w: %d bytes", backend.ErrTooLarge, info.Size())
 		}

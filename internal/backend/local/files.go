@@ -72,6 +72,9 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 
 // copyUpTo copies a file of at most limit bytes.
 func copyUpTo(ctx context.Context, w io.Writer, f *os.File, limit int64) (int64, error) {
+	if limit < 0 {
+		return 0, fmt.Errorf("%w: a limit of %d bytes", backend.ErrInvalid, limit)
+	}
 	if err := fits(f, limit); err != nil {
 		return 0, err
 	}

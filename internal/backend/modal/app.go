@@ -184,6 +184,9 @@ func (a *app) findApp(ctx context.Context) (*session, error) {
 			"environment. If there were sandboxes in it, look at the token, the environment and the app's name",
 			backend.ErrUnavailable, errNoApp, a.name, a.environment)
 	}
+	if found.AppID == "" { // a list without it is one of the whole environment
+		return nil, fmt.Errorf("%w: Modal does not say which app %s is", backend.ErrUnavailable, a.name)
+	}
 	s.found, s.at = found, a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -46,6 +46,9 @@ func (a *app) create(ctx context.Context, req backend.Request) (sandbox.Sandbox,
 	if err != nil {
 		return sandbox.Sandbox{}, s.stillborn(ctx, born.handle, classed(err))
 	}
+	if !handlePattern.MatchString(h.SandboxID) {
+		return sandbox.Sandbox{}, fmt.Errorf("%w: Modal calls the new sandbox %q, which is no id of one", backend.ErrUnknownOutcome, h.SandboxID)
+	}
 	a.memory.made(h.SandboxID, req.Tags, a.clock.Now().Add(params.Timeout))
 	return s.fresh(ctx, h, req), nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -41,6 +42,10 @@ const (
 
 // ReadFile reads through a command inside, one byte more than the limit at most.
 func (a *app) ReadFile(ctx context.Context, ref sandbox.Ref, name string, limit int64, w io.Writer) (int64, error) {
+	if limit < 0 {
+		return 0, a.fileFailed("read", name, ref, fmt.Errorf("%w: a limit of %d bytes", backend.ErrInvalid, limit))
+	}
+	limit = min(limit, math.MaxInt64-1)
 	into := &limited{w: w, left: limit}
 	err := a.onFile(ctx, ref, name, func(s *session, h *sdk.Sandbox) error {
 		says := &backend.Tail{Limit: 1 << 10}

@@ -13,8 +13,9 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// Find lists what carries the mark as its tag. Where the list shows nothing, the
-// name that holds the mark is looked up, since a list may lag behind a create.
+// Find lists what carries the mark as its tag; that it does is checked, since what
+// is found may be destroyed. Where the list shows nothing, the name that holds the
+// mark is looked up, since a list may lag behind a create.
 func (a *app) Find(ctx context.Context, mark string) ([]sandbox.Sandbox, error) {
 	found, err := a.find(ctx, mark)
 	return found, a.failed("find what was made under the mark "+mark, "", err)
@@ -31,10 +32,13 @@ func (a *app) find(ctx context.Context, mark string) ([]sandbox.Sandbox, error) 
 			return nil, err
 		}
 		found, err := s.read(ctx, info)
-		if err != nil {
+		switch {
+		case errors.Is(err, backend.ErrNotFound): // it ended meanwhile
+		case err != nil:
 			return nil, err
+		case found.Tags[sandbox.TagAttempt] == mark:
+			all = append(all, found)
 		}
-		all = append(all, found)
 	}
 	if len(all) > 0 {
 		return all, nil

@@ -76,6 +76,9 @@ func (s *session) list(ctx context.Context, tags sandbox.Tags) iter.Seq2[*pb.San
 				return
 			}
 			for _, info := range fresh {
+				if other := info.GetAppId(); other != "" && other != s.found.AppID {
+					continue
+				}
 				if !yield(info, nil) {
 					return
 				}
@@ -122,6 +125,15 @@ func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
 		return nil, nil
 	}
 	oldest := page[len(page)-1].GetCreatedAt()
+	for _, info := range page {
+		if info.GetId() == "" {
+			return nil, fmt.Errorf("%w: the list holds a sandbox without an id", backend.ErrUnavailable)
+		}
+	}
+	if moment(oldest).IsZero() {
+		return nil, fmt.Errorf("%w: the list does not say when sandbox %s was made, and so not what follows it",
+			backend.ErrUnavailable, page[len(page)-1].GetId())
+	}
 	if p.seen != nil && oldest > p.oldest {
 		return nil, fmt.Errorf("%w: the list went back in time, from %s to %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
 	}
@@ -185,9 +197,12 @@ func (s *session) read(ctx context.Context, info *pb.SandboxInfo) (sandbox.Sandb
 	return found, nil
 }
 
-// moment reads a time of the wire, in seconds; 0 is unknown.
+// farthest is a time past which the wire tells none: the year 9999.
+const farthest = 253_402_300_800
+
+// moment reads a time of the wire, in seconds; 0, and what is no time, is unknown.
 func moment(seconds float64) time.Time {
-	if seconds <= 0 {
+	if !(seconds > 0 && seconds < farthest) {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()

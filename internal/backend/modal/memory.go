@@ -49,8 +49,8 @@ func (m *memory) learn(info *pb.SandboxInfo, tags sandbox.Tags) acquaintance {
 	if task := info.GetTaskInfo().GetId(); task != "" {
 		known.task = task
 	}
-	if seconds := info.GetTimeoutSecs(); seconds > 0 {
-		known.ends = moment(info.GetCreatedAt()).Add(time.Duration(seconds) * time.Second)
+	if created, seconds := moment(info.GetCreatedAt()), info.GetTimeoutSecs(); seconds > 0 && !created.IsZero() {
+		known.ends = created.Add(time.Duration(seconds) * time.Second)
 	}
 	m.met[info.GetId()] = known
 	return known
