@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -140,10 +139,7 @@ func (a *Airflow) DagsTest(t testing.TB, dag string, args ...string) (string, er
 func (a *Airflow) python(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, a.interpreter, args...)
 	cmd.Env = a.env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second // a child that left the group may hold its output open
-	return cmd
+	return inSession(cmd)
 }
 
 func run(t testing.TB, cmd *exec.Cmd) string {

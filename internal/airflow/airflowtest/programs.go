@@ -9,7 +9,6 @@ import (
 	"context"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -18,7 +17,7 @@ import (
 // test. It returns the URL, without a slash at its end.
 func (a *Airflow) Serve(t testing.TB) string {
 	t.Helper()
-	a.start(t, "Uvicorn running on", "api-server", "--workers", "1")
+	start(t, a.Command(context.Background(), "api-server", "--workers", "1"), "Uvicorn running on")
 	return a.URL
 }
 
@@ -27,14 +26,7 @@ func (a *Airflow) Serve(t testing.TB) string {
 // see Parse.
 func (a *Airflow) Schedule(t testing.TB) {
 	t.Helper()
-	a.start(t, "Starting the scheduler", "scheduler")
-}
-
-// Trigger starts the triggerer, without which what is deferred stays so, and
-// stops it with the test.
-func (a *Airflow) Trigger(t testing.TB) {
-	t.Helper()
-	a.start(t, "Starting the triggerer", "triggerer")
+	start(t, a.Command(context.Background(), "scheduler"), "Starting the scheduler")
 }
 
 // Parse reads the Dags into the database, as the Dag processor does.
@@ -45,12 +37,11 @@ func (a *Airflow) Parse(t testing.TB) {
 
 // start starts a program and waits for a line of its log that holds ready. With
 // the test it is stopped, and with it all that it has started.
-func (a *Airflow) start(t testing.TB, ready string, args ...string) {
+func start(t testing.TB, cmd *exec.Cmd, ready string) *eventLog {
 	t.Helper()
 	log := newEventLog(ready)
-	cmd := a.Command(context.Background(), args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	if err := inSession(cmd).Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -59,23 +50,18 @@ func (a *Airflow) start(t testing.TB, ready string, args ...string) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		stop(cmd, ended)
+		_ = killSession(cmd.Process.Pid) // it may have ended
+		<-ended
 		if t.Failed() {
-			t.Logf("%s:\n%s", strings.Join(args, " "), log)
+			t.Logf("%s:\n%s", strings.Join(cmd.Args, " "), log)
 		}
 	})
 	select {
 	case <-log.seen:
 	case <-ended:
-		t.Fatalf("%s has ended", args[0])
+		t.Fatalf("%s has ended", strings.Join(cmd.Args, " "))
 	case <-time.After(patience):
-		t.Fatalf("%s did not say %q within %s", args[0], ready, patience)
+		t.Fatalf("%s did not say %q within %s", strings.Join(cmd.Args, " "), ready, patience)
 	}
-}
-
-// stop kills a program's whole group at once: its home goes with the test, and
-// nothing in it is worth an orderly end.
-func stop(cmd *exec.Cmd, ended <-chan struct{}) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	<-ended
+	return log
 }
