@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
@@ -63,6 +64,9 @@ func modalCommand() *cobra.Command {
 		Long:  aboutModal,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkNumbers(cmd.Flags()); err != nil {
+				return err
+			}
 			opts.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			if logCalls {
 				opts.Watch = func(call modal.Call) { tell(opts.Log, call) }
@@ -131,6 +135,20 @@ func serveModal(ctx context.Context, opts modal.Options, wrong faults, out io.Wr
 	if closing := server.Close(); err == nil {
 		err = closing
 	}
+	return err
+}
+
+// checkNumbers refuses numbers and times that mean nothing.
+func checkNumbers(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(flag *pflag.Flag) {
+		number, numeric := flag.Value.String(), flag.Value.Type() == "int" || flag.Value.Type() == "duration"
+		switch {
+		case flag.Name == "page-size" && number == "0":
+			err = usage("--page-size: a page holds at least one sandbox")
+		case flag.Name != "deadline-report-delay" && numeric && strings.HasPrefix(number, "-"):
+			err = usage("--%s: %s is below zero", flag.Name, number)
+		}
+	})
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 )
 
 const about = `Serves a vendor's protocol on this machine.
@@ -18,7 +20,7 @@ Commands are isolated as those of local: sandboxes are, but the protocol is
 protected by a token in plain text only: nothing but the loopback is listened on.
 
 Exit status: 0 stopped by SIGINT, SIGTERM or SIGHUP, with everything removed;
-1 failed; 2 wrong usage.`
+2 failed; 4 wrong usage.`
 
 // usageError is a mistake on the command line.
 type usageError struct{ error }
@@ -36,9 +38,9 @@ func run(ctx context.Context, root *cobra.Command, args []string, out, errs io.W
 	}
 	_, _ = fmt.Fprintf(errs, "emulator: %v\n", err)
 	if wrong := (usageError{}); errors.As(err, &wrong) {
-		return 2
+		return cli.ExitUsage
 	}
-	return 1
+	return cli.ExitFailed
 }
 
 func rootCommand() *cobra.Command {
@@ -46,7 +48,6 @@ func rootCommand() *cobra.Command {
 		Use:               "emulator",
 		Short:             "Serve a vendor's protocol on this machine",
 		Long:              about,
-		Version:           version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -55,6 +56,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	root.AddCommand(modalCommand())
+	cli.AddVersion(root, version, func() bool { return false })
 	return root
 }
 

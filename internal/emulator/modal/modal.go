@@ -33,6 +33,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
@@ -116,7 +117,11 @@ func listen(address string) (net.Listener, error) {
 	if host != "127.0.0.1" && host != "localhost" {
 		return nil, fmt.Errorf("listen on %q: the emulator has no protection and serves 127.0.0.1 only", address)
 	}
-	return net.Listen("tcp4", address)
+	listener, err := net.Listen("tcp4", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w: is another emulator running? Port 0 takes a free one", err)
+	}
+	return listener, err
 }
 
 // makeDirectory makes the directory of the workspaces. Those who use a
