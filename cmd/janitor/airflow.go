@@ -4,29 +4,27 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
-	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/api"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
 )
 
 // openAirflows opens the deployments that the selected connections believe. One
-// that cannot be opened tells why when it is asked, and then nothing is believed.
+// that cannot be opened is reported by the run, and then nothing is believed.
 func (a *app) openAirflows(s *site) {
 	s.options.Airflow = make(map[string]janitor.Airflow)
-	for _, name := range s.names {
-		name := s.config.Connections[name].Airflow
-		deployment, known := s.config.Airflow[name]
-		if !known || s.options.Airflow[name] != nil {
+	for i := range s.options.Connections {
+		connection := &s.options.Connections[i]
+		name := connection.Policy.Airflow.Name
+		if name == "" || s.options.Airflow[name] != nil {
 			continue
 		}
-		client, err := a.openAirflow(name, deployment)
+		client, err := a.openAirflow(name, s.config.Airflow[name])
 		if err != nil {
-			s.options.Airflow[name] = speechless{err}
+			connection.AirflowError = err
 			continue
 		}
 		s.options.Airflow[name] = client
@@ -41,16 +39,12 @@ func (a *app) openAirflow(name string, deployment config.Airflow) (*api.Client, 
 		Clock: a.clock,
 		Token: os.Getenv(token), Username: os.Getenv(username), Password: os.Getenv(password),
 	}
-	if options.Token == "" && (options.Username == "" || options.Password == "") {
+	person := options.Username != "" || options.Password != ""
+	switch {
+	case options.Token != "" && person:
+		return nil, fmt.Errorf("there are two credentials for it: set %s, or %s and %s, and not both", token, username, password)
+	case options.Token == "" && (options.Username == "" || options.Password == ""):
 		return nil, fmt.Errorf("there are no credentials for it: set %s, or %s and %s", token, username, password)
 	}
 	return api.New(options)
-}
-
-// speechless is a deployment that could not be opened.
-type speechless struct{ error }
-
-// Ask says why.
-func (s speechless) Ask(context.Context, airflow.Questions) (airflow.Answers, error) {
-	return airflow.Answers{}, s.error
 }

@@ -60,8 +60,10 @@ func TestScripts(t *testing.T) {
 				"JANITOR_CONFIG="+filepath.Join(env.WorkDir, "janitor.yaml"),
 			)
 			m, err := newMess(dir)
-			env.Values[mess{}] = m
-			return errors.Join(err, expandConfigurations(env, dir))
+			airflow := newDouble()
+			env.Defer(airflow.Close)
+			env.Values[mess{}], env.Values[aDouble] = m, airflow
+			return errors.Join(err, expandConfigurations(env, dir, airflow.URL))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
@@ -70,13 +72,15 @@ func TestScripts(t *testing.T) {
 			"tag":      tagSandbox,
 			"leftover": makeLeftover,
 			"alive":    isAlive,
+			"airflow":  airflowIs,
+			"heldby":   heldBy,
 		},
 	})
 }
 
 // expandConfigurations puts the script's own places into its YAML files: LOCAL
-// is the connection URI and STATE the janitor's state.
-func expandConfigurations(env *testscript.Env, dir string) error {
+// is the connection URI, STATE the janitor's state and AIRFLOW a server.
+func expandConfigurations(env *testscript.Env, dir, airflow string) error {
 	files, err := filepath.Glob(filepath.Join(env.WorkDir, "*.yaml"))
 	if err != nil {
 		return err
@@ -86,7 +90,7 @@ func expandConfigurations(env *testscript.Env, dir string) error {
 		if err != nil {
 			return err
 		}
-		places := strings.NewReplacer("LOCAL", "local://"+dir, "STATE", "file://"+filepath.Join(env.WorkDir, "state"))
+		places := strings.NewReplacer("LOCAL", "local://"+dir, "STATE", "file://"+filepath.Join(env.WorkDir, "state"), "AIRFLOW", airflow)
 		if err := os.WriteFile(file, []byte(places.Replace(string(text))), 0o600); err != nil {
 			return err
 		}

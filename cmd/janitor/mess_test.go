@@ -115,8 +115,12 @@ func (m mess) leftover(name string) error {
 	return os.MkdirAll(filepath.Join(m.dir, "trash", name, "work"), 0o700)
 }
 
+func (m mess) read(handle string) (sandbox.Sandbox, error) {
+	return m.backend.Get(context.Background(), sandbox.Ref{Handle: handle})
+}
+
 func (m mess) alive(handle string) (bool, error) {
-	_, err := m.backend.Get(context.Background(), sandbox.Ref{Handle: handle})
+	_, err := m.read(handle)
 	if errors.Is(err, backend.ErrNotFound) {
 		return false, nil
 	}

@@ -47,8 +47,11 @@ func (a *app) site(names, uris []string) (*site, error) {
 	if err := a.openStore(s); err != nil {
 		return nil, err
 	}
+	if err := s.openConnections(); err != nil {
+		return nil, err
+	}
 	a.openAirflows(s)
-	return s, s.openConnections()
+	return s, nil
 }
 
 func (a *app) openStore(s *site) error {

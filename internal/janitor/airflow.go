@@ -25,11 +25,16 @@ type Airflow interface {
 func (r *run) hearAll(ctx context.Context) {
 	asks := make(map[string]airflow.Questions)
 	for _, p := range r.places {
+		name := p.Policy.Airflow.Name
+		if p.AirflowError != nil {
+			p.hearing = &Hearing{Name: name, LastHeard: p.known.LastHeard}
+			p.noteHearing(r, p.untold().Doubt)
+			continue
+		}
 		asked := r.questions(p, &p.facts)
 		if asked.Len() == 0 {
 			continue
 		}
-		name := p.Policy.Airflow.Name
 		p.hearing = &Hearing{Name: name, Asked: asked.Len(), LastHeard: p.known.LastHeard}
 		asks[name] = asks[name].And(asked)
 	}
@@ -43,11 +48,20 @@ func (r *run) hearAll(ctx context.Context) {
 	}
 	_ = group.Wait() // nobody returns an error: each tells of its own
 	for _, p := range r.places {
-		if p.hearing != nil {
+		if p.hearing != nil && p.AirflowError == nil {
 			p.believe(told[p.hearing.Name], &p.facts)
-			p.noteHearing(r)
+			p.noteHearing(r, p.facts.Airflow.Doubt)
 		}
 	}
+}
+
+// untold is what is known of a place's Airflow before it is asked.
+func (p *place) untold() verdict.Testimony {
+	testimony := verdict.Testimony{Deployment: p.Policy.Airflow}
+	if p.AirflowError != nil {
+		testimony.Doubt = fmt.Sprintf("Airflow %s cannot be asked: %v", p.Policy.Airflow.Name, p.AirflowError)
+	}
+	return testimony
 }
 
 // hear asks about the subjects of facts that were not asked about yet.
@@ -104,11 +118,10 @@ func (p *place) believe(told *telling, facts *verdict.Facts) {
 	facts.Airflow = testimony
 }
 
-func (p *place) noteHearing(r *run) {
-	p.hearing.Error = p.facts.Airflow.Doubt
-	if p.hearing.Error == "" {
+func (p *place) noteHearing(r *run, why string) {
+	if p.hearing.Error = why; why == "" {
 		p.hearing.LastHeard = p.facts.Now
 		return
 	}
-	r.Log.Warn("Airflow is not heard", "connection", p.Name, "airflow", p.hearing.Name, "error", p.hearing.Error)
+	r.Log.Warn("Airflow is not heard", "connection", p.Name, "airflow", p.hearing.Name, "error", why)
 }

@@ -102,7 +102,7 @@ func (p *place) unlisted(r *run) verdict.Facts {
 		Marks:      p.known.Marks,
 		ServerEnds: p.Backend.Capabilities().ServerEnds,
 		ClockDoubt: clockDoubt(p),
-		Airflow:    verdict.Testimony{Deployment: p.Policy.Airflow},
+		Airflow:    p.untold(),
 	}
 }
 

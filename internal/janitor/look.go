@@ -115,7 +115,7 @@ func (r *run) survey(ctx context.Context, p *place, letGo func(verdict.Verdict) 
 		ServerEnds: p.Backend.Capabilities().ServerEnds,
 		Complete:   true, // the doubt of an early end comes last, and only weakens
 		InUse:      make(map[string]struct{}),
-		Airflow:    verdict.Testimony{Deployment: p.Policy.Airflow},
+		Airflow:    p.untold(),
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -20,6 +20,8 @@ type Connection struct {
 	Policy  verdict.Policy
 	// OpenError is why there is no Backend; it is reported as a failed look.
 	OpenError error
+	// AirflowError is why nobody can be asked of the Airflow that Policy names.
+	AirflowError error
 }
 
 // Options are what a run needs. Store, Clock and Connections are required.
@@ -29,7 +31,7 @@ type Options struct {
 	Clock       clock.Clock
 	Log         *slog.Logger // nil: discarded
 
-	// Airflow are the deployments that the policies name.
+	// Airflow are the deployments that the policies name, by that name.
 	Airflow map[string]Airflow
 
 	DeletesPerRun int           // attempts in one run over all connections; 0: DefaultDeletesPerRun

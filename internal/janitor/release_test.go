@@ -326,6 +326,19 @@ func TestAnAirflowThatIsNotHeardIsSaidAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestAnAirflowThatCannotBeAskedIsSaidEvenWhereThereIsNothingToAsk(t *testing.T) {
+	for _, box := range []sandbox.Sandbox{alive("box"), claimed("box")} {
+		opts := enforcing(newLab(box))
+		c := &opts.Connections[0]
+		c.Policy.Airflow = verdict.Deployment{Name: "prod", Marker: "prod"}
+		c.AirflowError = errors.New("set AIRFLOW_PROD_TOKEN")
+		result := sweep(t, opts)
+		if told := result.Connections[0].Airflow; told == nil || !strings.Contains(told.Error, "AIRFLOW_PROD_TOKEN") || result.Exit != ExitPartial {
+			t.Errorf("heard %+v, exit %d", told, result.Exit)
+		}
+	}
+}
+
 func TestADoubtAboutOneNeedsNobody(t *testing.T) {
 	l, d := newLab(claimed("box")), ended()
 	d.Tasks = map[airflow.TaskInstance]airflow.TaskAnswer{load: {Doubt: "404: there is no such task instance"}}

@@ -67,7 +67,7 @@ func unanswered(runs []airflow.DagRun, answers map[airflow.DagRun]airflow.RunAns
 		_, answered := answers[run]
 		return answered
 	})
-	slices.SortFunc(left, compareRuns)
+	slices.SortFunc(left, airflow.DagRun.Compare)
 	return slices.Compact(left)
 }
 

@@ -4,7 +4,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +98,7 @@ func (l list) noTask(asked airflow.TaskInstance) string {
 // batches groups tasks so that each group is one list: those of at most
 // runsPerList runs, of as few Dags as can be.
 func batches(asked []airflow.TaskInstance) [][]airflow.TaskInstance {
-	tasks := slices.SortedFunc(slices.Values(asked), func(a, b airflow.TaskInstance) int {
-		return cmp.Or(compareRuns(a.DagRun, b.DagRun), cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.MapIndex, b.MapIndex))
-	})
+	tasks := slices.SortedFunc(slices.Values(asked), airflow.TaskInstance.Compare)
 	var groups [][]airflow.TaskInstance
 	runs, start := 0, 0
 	for i, t := range tasks {
@@ -118,10 +115,6 @@ func batches(asked []airflow.TaskInstance) [][]airflow.TaskInstance {
 		groups = append(groups, tasks[start:])
 	}
 	return groups
-}
-
-func compareRuns(a, b airflow.DagRun) int {
-	return cmp.Or(cmp.Compare(a.DagID, b.DagID), cmp.Compare(a.RunID, b.RunID))
 }
 
 // unique sorts a filter and leaves out what it has twice.
