@@ -39,6 +39,7 @@ type app struct {
 	// findLag is how long a create whose caller has left may be on its way.
 	findLag     time.Duration
 	checkWithin time.Duration
+	startWithin time.Duration
 
 	looking singleflight.Group // so that one look-up serves all who wait for it
 	mu      sync.Mutex
@@ -75,6 +76,7 @@ func newApp(conn backend.Connection, credentials backend.Credentials, caller *ba
 		server:      &serverClock{ours: clk},
 		findLag:     findLag,
 		checkWithin: checkWithin,
+		startWithin: startWithin,
 	}
 	if conn.Authority != "" {
 		a.environment, a.name = conn.Authority, strings.TrimPrefix(conn.Path, "/")

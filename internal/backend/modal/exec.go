@@ -93,11 +93,10 @@ func (s *session) within(ctx context.Context, h *sdk.Sandbox, timeout time.Durat
 		}
 		ends = found.ServerEnds
 	}
-	left := lifetimeMax
-	if !ends.IsZero() {
-		left = max(ends.Sub(s.clock.Now()), time.Second) // whether it is over is Modal's to say
+	if left := ends.Sub(s.clock.Now()); !ends.IsZero() && left > 0 { // whether it is over is Modal's to say, not our clock's
+		timeout = min(timeout, left)
 	}
-	return seconds(min(timeout, left)), nil
+	return seconds(min(timeout, lifetimeMax)), nil
 }
 
 // execute is one call of the Caller around all that the client does for one

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
 
@@ -144,5 +145,42 @@ func TestAFileIsReadNoFurtherThanItsLimit(t *testing.T) {
 	wantClass(t, err, backend.ErrTooLarge)
 	if into.Len() > 10 {
 		t.Errorf("%d bytes were written", into.Len())
+	}
+}
+
+func TestACommandThatTheRouterDoesNotStartIsGivenUpWithinSeconds(t *testing.T) {
+	for generation, g := range generations {
+		t.Run(generation, func(t *testing.T) {
+			t.Setenv("MODAL_SANDBOX_V2", g.variable)
+			server, a := opened(t, emulator.Options{}, "modal:")
+			s := made(t, a)
+			server.Fail("TaskExecStart", emulator.Fault{Stall: true, Times: -1})
+			a.startWithin = 300 * time.Millisecond
+			begun := clock.System().Now()
+			_, err := a.Exec(t.Context(), s.Ref, sh("true"))
+			wantClass(t, err, backend.ErrUnknownOutcome, "did not answer within 300ms", s.Handle)
+			if took := clock.System().Now().Sub(begun); took > 10*time.Second {
+				t.Errorf("gave up after %s", took)
+			}
+			server.Heal()
+			a.startWithin = startWithin
+			if got, err := a.Exec(t.Context(), s.Ref, sh("true")); err != nil || got.ExitCode != 0 {
+				t.Errorf("afterwards: %+v, %v", got, err)
+			}
+		})
+	}
+	if startWithin > time.Minute {
+		t.Errorf("outside of tests it takes %s", startWithin)
+	}
+}
+
+// A clock of ours that is ahead makes no command shorter.
+func TestACommandRunsForItsTimeWhateverOurClockSays(t *testing.T) {
+	server, a := opened(t, emulator.Options{}, "modal:")
+	s := made(t, a)
+	ours := clock.NewFake(server.Now().Add(2 * time.Hour)) // past its end
+	a.clock = ours
+	if got, err := a.Exec(t.Context(), s.Ref, sh("sleep 1.5; echo done")); err != nil || string(got.Stdout) != "done\n" || got.AppliedTimeout != time.Minute {
+		t.Errorf("Exec = %+v, %v; want it to run to its end", got, err)
 	}
 }

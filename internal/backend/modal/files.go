@@ -23,9 +23,12 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
-// fileWithin is how long one file may take. The client's own file calls know no
-// deadline (measured).
-const fileWithin = 5 * time.Minute
+// How long one file, and one directory, may take. The client's own file calls know
+// no deadline (measured).
+const (
+	fileWithin      = 5 * time.Minute
+	directoryWithin = 30 * time.Second
+)
 
 // readScript prints at most $2 bytes of the regular file $1. The client's own
 // read has no limit, and a device never ends.
@@ -102,7 +105,7 @@ func (a *app) WriteFile(ctx context.Context, ref sandbox.Ref, name string, r io.
 		if err != nil {
 			return fmt.Errorf("read the content: %w", err)
 		}
-		return s.helper(ctx, h, "WriteFile", false, func(ctx context.Context) error {
+		return s.helper(ctx, h, backend.Call{Verb: "WriteFile", Deadline: fileWithin}, func(ctx context.Context) error {
 			return h.Filesystem.WriteBytes(ctx, content, name, nil)
 		})
 	})
@@ -113,7 +116,7 @@ func (a *app) WriteFile(ctx context.Context, ref sandbox.Ref, name string, r io.
 func (a *app) ListDirectory(ctx context.Context, ref sandbox.Ref, name string) ([]backend.Entry, error) {
 	var entries []backend.Entry
 	err := a.onFile(ctx, ref, name, func(s *session, h *sdk.Sandbox) error {
-		return s.helper(ctx, h, "ListDirectory", true, func(ctx context.Context) error {
+		return s.helper(ctx, h, backend.Call{Verb: "ListDirectory", Idempotent: true, Deadline: directoryWithin}, func(ctx context.Context) error {
 			files, err := h.Filesystem.ListFiles(ctx, name, nil)
 			entries = make([]backend.Entry, len(files))
 			for i, file := range files {
@@ -130,8 +133,7 @@ func (a *app) ListDirectory(ctx context.Context, ref sandbox.Ref, name string) (
 }
 
 // helper is one call of the Caller around what the client does for one file.
-func (s *session) helper(ctx context.Context, h *sdk.Sandbox, verb string, repeatable bool, use func(context.Context) error) error {
-	call := backend.Call{Verb: verb, Idempotent: repeatable, Deadline: fileWithin}
+func (s *session) helper(ctx context.Context, h *sdk.Sandbox, call backend.Call, use func(context.Context) error) error {
 	return s.caller.Do(ctx, call, func(ctx context.Context) error {
 		err := s.explain(ctx, h, fileClass(use(ctx)))
 		if is[sdk.SandboxFilesystemError](err) && !hasClass(err) {

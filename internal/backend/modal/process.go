@@ -16,6 +16,9 @@ import (
 )
 
 const (
+	// startWithin bounds the start of a command: a router that takes calls and
+	// answers none, which has been seen after a restore, is told of within seconds.
+	startWithin = 30 * time.Second
 	// reportWithin is how long after its deadline the end of a command is waited
 	// for; the kill takes up to a second (measured).
 	reportWithin = 15 * time.Second
@@ -51,7 +54,7 @@ type ending struct {
 // (measured), and a reader that is first used then has nothing to read.
 func (s *session) run(ctx context.Context, h *sdk.Sandbox, e execution) (ending, error) {
 	begun := s.clock.Now()
-	process, err := h.Exec(ctx, portable(e.argv), &sdk.SandboxExecParams{Workdir: e.dir, Env: e.env, Timeout: e.timeout})
+	process, err := s.start(ctx, h, e)
 	if err != nil {
 		return ending{}, err
 	}
@@ -81,6 +84,18 @@ func (s *session) run(ctx context.Context, h *sdk.Sandbox, e execution) (ending,
 		}
 	}
 	return end, unfinished(err)
+}
+
+// start starts the command, or gives it up. The client would try for as long as
+// the context lasts, which must outlive the start.
+func (s *session) start(ctx context.Context, h *sdk.Sandbox, e execution) (*sdk.ContainerProcess, error) {
+	starting, giveUp := context.WithCancel(ctx)
+	late := time.AfterFunc(s.startWithin, giveUp)
+	process, err := h.Exec(starting, portable(e.argv), &sdk.SandboxExecParams{Workdir: e.dir, Env: e.env, Timeout: e.timeout})
+	if inTime := late.Stop(); err != nil && !inTime && ctx.Err() == nil {
+		err = fmt.Errorf("%w: the command router did not answer within %s, so the command may have been started: %v", backend.ErrUnknownOutcome, s.startWithin, err)
+	}
+	return process, err
 }
 
 // unfinished is the error of a command that was started and whose end, or whose
