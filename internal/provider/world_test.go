@@ -152,7 +152,7 @@ func (w *world) run(steps ...resource.TestStep) {
 
 // promptly is how soon bad input must be told of, the work of Terraform on a
 // busy machine included.
-const promptly = 30 * time.Second
+const promptly = 45 * time.Second
 
 // soon demands that what is called what is over soon, when the result is called.
 func (w *world) soon(what string) (over func()) {
