@@ -221,6 +221,7 @@ func (a *app) failed(attempt, handle string, err error) error {
 	err = fmt.Errorf("%s on %s: %w", attempt, a.Scope(), classed(err))
 	if server := os.Getenv(serverURL); server != "" && handle == "" && !errors.Is(err, errNoApp) &&
 		(errors.Is(err, backend.ErrUnavailable) || errors.Is(err, errConfiguration)) {
+		server = server[strings.LastIndex(server, "@")+1:] // without a password
 		err = fmt.Errorf("%w. %s is %s", err, serverURL, server)
 	}
 	return err
