@@ -19,6 +19,7 @@ var testArrows = map[string][]string{
 	"internal/airflow/api":   {"internal/airflow/airflowtest"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
+	"internal/e2e":           {"internal/airflow/airflowtest"},
 	"internal/interop":       {"internal/airflow/airflowtest", "internal/airflow/api", "internal/backend", "internal/connect", "internal/emulator/modal"},
 	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
 	"cmd/janitor":            {"internal/emulator/modal"},

@@ -80,6 +80,7 @@ func python(t *testing.T) string {
 }
 
 func TestTheGuideLeadsFromAnEmptyFolderToAnAttachedDag(t *testing.T) {
+	t.Parallel()
 	said := shell(t, commands(t))
 	for _, fact := range []struct {
 		words string
