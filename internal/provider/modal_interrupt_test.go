@@ -116,3 +116,29 @@ func TestSecondInterruptOfACreateLeavesWhatTheJanitorFinds(t *testing.T) {
 	}
 	ws.condemned("SandboxCreateV2", left)
 }
+
+// Terraform is killed, and its provider lives on until what it was making is ended.
+func TestTerraformKilledDuringARotationLeavesTheOldSandboxAsItWas(t *testing.T) {
+	w := newModalWorld(t)
+	ws := w.workspace(w.renewed())
+	ws.apply()
+	w.ending(10 * time.Minute)()
+	before := w.only()
+	run := ws.hanging("SandboxCreateV2", "apply", "-auto-approve")
+	run.signal(syscall.SIGKILL)
+	run.until("SandboxTerminateV2")
+	run.end()
+	ws.apply()
+	ws.quiet()
+	for _, s := range w.sandboxes() {
+		switch s.Handle {
+		case before.Handle:
+			if !retired(s) {
+				t.Errorf("the old one has the tags %v", s.Tags)
+			}
+		case ws.handle():
+		default:
+			t.Errorf("%s is left, with the tags %v", s.Handle, s.Tags)
+		}
+	}
+}
