@@ -24,14 +24,17 @@ const another = "etl/scheduled__2026-10-05T00:00:00+00:00/load"
 var overloaded = codes.ResourceExhausted
 
 func stampedOwnerHoldsForItsBlock(t *testing.T) {
-	it := made(t, "owned")
-	before := tags(t, it.Handle)
-	told := attach(t, it.Handle, it.Owner)
-	wantTags(t, "during the block", it.Handle, with(before, airflow.TagHolder, it.Owner))
-	if !strings.Contains(told, "NO network access") {
-		t.Errorf("the model is told %q", told)
+	for _, name := range []string{"owned", "first generation"} {
+		it := made(t, name)
+		before := tags(t, it.Handle)
+		attach(t, it.Handle, it.Owner)
+		wantTags(t, name+", during the block", it.Handle, with(before, airflow.TagHolder, it.Owner))
+		if said := call(t, it.Handle, "run_command", arguments{"command": "echo here"}); said != "[stdout]\nhere" {
+			t.Errorf("%s: a command says %q", name, said)
+		}
+		release(t, it.Handle)
+		wantTags(t, name+", after the block", it.Handle, before)
 	}
-	release(t, it.Handle)
 }
 
 func whoMayNotAttachChangesNothing(t *testing.T) {
@@ -84,8 +87,8 @@ func releaseLeavesEveryOtherTagAsItWas(t *testing.T) {
 	if before["team"] != oddValue || before[sandbox.TagManagedBy] == "" || before[airflow.TagHolder] != "" {
 		t.Fatalf("made with the tags %v", before)
 	}
-	attach(t, it.Handle, owner)
-	wantTags(t, "during the block", it.Handle, with(before, airflow.TagHolder, owner))
+	attach(t, it.Handle, oddOwner)
+	wantTags(t, "during the block", it.Handle, with(before, airflow.TagHolder, oddOwner))
 	release(t, it.Handle)
 	wantTags(t, "after the release", it.Handle, before)
 }
@@ -123,7 +126,8 @@ func releaseIsTriedThreeTimes(t *testing.T) {
 
 func policyTagIsAirflowsOwn(t *testing.T) {
 	for name, spec := range policies {
-		stamped := tags(t, made(t, name).Handle)[airflow.TagNetwork]
+		it := made(t, name)
+		stamped := tags(t, it.Handle)[airflow.TagNetwork]
 		if encoded := ask[string](t, "encode_network", arguments{"spec": spec.asSpec()}); encoded != stamped {
 			t.Errorf("%s: stamped %s, Airflow writes %s", name, stamped, encoded)
 		}
@@ -131,6 +135,10 @@ func policyTagIsAirflowsOwn(t *testing.T) {
 		if *decoded.Block != spec.blocks() || !slices.Equal(decoded.Names, spec.Names) || !slices.Equal(decoded.CIDRs, spec.CIDRs) {
 			t.Errorf("%s: Airflow reads %+v out of %s", name, decoded, stamped)
 		}
+		if told := attach(t, it.Handle, owner); !strings.Contains(told, spec.told) {
+			t.Errorf("%s: the model is told %q", name, told)
+		}
+		release(t, it.Handle)
 	}
 }
 

@@ -18,10 +18,11 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
+// address is that of an instance in the configuration.
+func address(name string) string { return fmt.Sprintf("sandbox_instance.it[%q]", name) }
+
 // only targets one instance: others have tags that no Terraform wrote.
-func only(name string) *tfexec.TargetOption {
-	return tfexec.Target(fmt.Sprintf("sandbox_instance.it[%q]", name))
-}
+func only(name string) *tfexec.TargetOption { return tfexec.Target(address(name)) }
 
 func wantQuiet(t *testing.T, when, name string) {
 	t.Helper()

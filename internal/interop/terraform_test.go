@@ -23,6 +23,7 @@ type instance struct {
 	Deployment string            `json:"deployment,omitempty"`
 	Lifetime   string            `json:"lifetime,omitempty"`
 	Workdir    string            `json:"workdir,omitempty"`
+	GPU        string            `json:"gpu,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	Network    *networkPolicy    `json:"network_policy,omitempty"`
 }
@@ -75,15 +76,8 @@ func newTerraform(dir string) (*terraform, error) {
 }
 
 // apply makes exactly these instances stand.
-func (tf *terraform) apply(instances map[string]instance, options ...tfexec.ApplyOption) error {
-	variables, err := json.Marshal(map[string]any{
-		"instances": instances,
-		"token":     map[string]string{"id": server.Token().ID, "secret": server.Token().Secret},
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tf.dir, "terraform.tfvars.json"), variables, 0o600); err != nil {
+func (tf *terraform) apply(instances map[string]instance, options ...tfexec.ApplyOption) (err error) {
+	if err := tf.declare(instances); err != nil {
 		return err
 	}
 	if err := tf.Apply(context.Background(), options...); err != nil {
@@ -93,4 +87,16 @@ func (tf *terraform) apply(instances map[string]instance, options ...tfexec.Appl
 		return err
 	}
 	return json.Unmarshal(tf.outputs["made"].Value, &tf.made)
+}
+
+// declare writes the configuration of these instances.
+func (tf *terraform) declare(instances map[string]instance) error {
+	variables, err := json.Marshal(map[string]any{
+		"instances": instances,
+		"token":     map[string]string{"id": server.Token().ID, "secret": server.Token().Secret},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(tf.dir, "terraform.tfvars.json"), variables, 0o600)
 }

@@ -13,6 +13,7 @@ variable "instances" {
     deployment = optional(string)
     lifetime   = optional(string, "1h")
     workdir    = optional(string)
+    gpu        = optional(string)
     tags       = optional(map(string))
     network_policy = optional(object({
       block_network         = optional(bool)
@@ -38,6 +39,7 @@ resource "sandbox_instance" "it" {
   deployment     = each.value.deployment
   lifetime       = each.value.lifetime
   workdir        = each.value.workdir
+  gpu            = each.value.gpu
   tags           = each.value.tags
   network_policy = each.value.network_policy
 }
