@@ -83,7 +83,7 @@ func modalCommand() *cobra.Command {
 	flags.StringVar(&opts.Token.Secret, "token-secret", "", "`SECRET` of the token; else a random one")
 
 	flags.DurationVar(&opts.ClockAhead, "clock-ahead", 0, "how far the server's clock is ahead of this machine's")
-	flags.DurationVar(&opts.Latency, "latency", 0, "added to every call of the control plane")
+	flags.DurationVar(&opts.Latency, "latency", 0, "how long every call of the control plane takes at least")
 	flags.IntVar(&opts.PageSize, "page-size", 100, "sandboxes on a page of a list")
 	flags.DurationVar(&opts.TimestampGranularity, "timestamp-granularity", 0, "round times of creation down, so that sandboxes share one")
 	flags.DurationVar(&opts.PollLag, "poll-lag", 35*time.Second, "how long a terminated sandbox still polls as running")

@@ -154,12 +154,24 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s *Server) disturbUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	if !strings.HasPrefix(info.FullMethod, routerPrefix) {
-		if err := pause(ctx, s.opts.Latency); err != nil {
-			return nil, err
-		}
+// delayUnary answers when Options.Latency has passed since the call came; what the
+// server itself took is part of it.
+func (s *Server) delayUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if s.opts.Latency <= 0 || strings.HasPrefix(info.FullMethod, routerPrefix) {
+		return handle(ctx, req)
 	}
+	due := time.NewTimer(s.opts.Latency)
+	defer due.Stop()
+	reply, err := handle(ctx, req)
+	select {
+	case <-due.C:
+		return reply, err
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+func (s *Server) disturbUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	fault, hit := s.faults.next(methodName(info.FullMethod), workspaceOf(ctx))
 	if hit && !fault.After {
 		if err := fault.happen(ctx); err != nil {

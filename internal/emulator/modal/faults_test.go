@@ -125,7 +125,7 @@ func TestCutListEndsEarly(t *testing.T) {
 	}
 }
 
-func TestLatencyIsAddedToTheControlPlane(t *testing.T) {
+func TestEachCallOfTheControlPlaneTakesTheLatencyAtLeast(t *testing.T) {
 	s := start(t, Options{Latency: 100 * time.Millisecond})
 	c := s.client(t, V2)
 	c.app()

@@ -141,7 +141,7 @@ func (s *Server) serve(listener net.Listener) {
 		grpc.WaitForHandlers(true), // so that nothing starts after Stop
 		// The clients ping every 30 s even without a stream.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(s.recordUnary, s.admitUnary, s.disturbUnary, s.replayUnary),
+		grpc.ChainUnaryInterceptor(s.recordUnary, s.delayUnary, s.admitUnary, s.disturbUnary, s.replayUnary),
 		grpc.ChainStreamInterceptor(s.recordStream, s.admitStream, s.disturbStream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)

@@ -33,7 +33,7 @@ type Options struct {
 	// nil: nothing is logged.
 	Log *slog.Logger
 
-	// Latency is added to every call of the control plane.
+	// Latency is how long every call of the control plane takes at least.
 	Latency time.Duration
 	// PageSize is how many sandboxes one page of a list holds; 0: 100.
 	PageSize int
