@@ -111,7 +111,7 @@ func TestPreventDestroyKeepsASandboxPastItsEndFromBeingReplaced(t *testing.T) {
 	ws.apply()
 	made := w.only()
 	w.ending(-time.Second)()
-	if out, code := ws.terraform(nil, "apply", "-auto-approve"); code != 1 || !words("lifecycle.prevent_destroy").MatchString(out) {
+	if out, code := ws.terraform(nil, "apply", "-auto-approve"); code != 1 || !words("prevent_destroy set, but the plan calls for").MatchString(out) {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	if now := w.only().Handle; now != made.Handle {
