@@ -117,7 +117,7 @@ func (a *app) sweepOnce(ctx context.Context, s *site, options janitor.Options) (
 
 // approve shows what would go, waits for a person's yes, and returns what that
 // was said to. Where nothing would go there is nothing to ask, and nothing may go.
-func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Key) bool, error) {
+func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Verdict) bool, error) {
 	if a.output != "table" || !term.IsTerminal(int(a.in.Fd())) {
 		return nil, usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
 	}
@@ -134,21 +134,22 @@ func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Key) b
 	return shown(result), nil
 }
 
-// shown reports whether a plan showed that something would go.
-func shown(plan janitor.Result) func(string, verdict.Key) bool {
+// shown reports whether a plan showed that something would go, or only its claim.
+func shown(plan janitor.Result) func(string, verdict.Verdict) bool {
 	type one struct {
 		connection string
 		verdict.Key
+		verdict.Act
 	}
 	all := make(map[one]bool)
 	for _, c := range plan.Connections {
 		for _, v := range c.Verdicts {
 			if v.Outcome == verdict.Condemned && v.Mode == verdict.Enforce && len(c.Refused) == 0 {
-				all[one{c.Name, v.Key}] = true
+				all[one{c.Name, v.Key, v.Act}] = true
 			}
 		}
 	}
-	return func(connection string, key verdict.Key) bool { return all[one{connection, key}] }
+	return func(connection string, v verdict.Verdict) bool { return all[one{connection, v.Key, v.Act}] }
 }
 
 // question names apart what is lost and what is only let go.

@@ -18,7 +18,7 @@ import (
 
 // Why something that was chosen is put off.
 const (
-	notApproved  = "it was not yet dead when approval was asked for"
+	notApproved  = "it was not shown when approval was asked for"
 	overDeadline = "the run's deadline is reached"
 	overStop     = "the run was stopped"
 )

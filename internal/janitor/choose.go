@@ -46,7 +46,7 @@ func (r *run) queues(p *place) []*queue {
 	byReason := make(map[verdict.Reason]*queue)
 	var queues []*queue
 	for _, v := range p.plan.Condemned() {
-		if r.Approved != nil && !r.Approved(p.Name, v.Key) {
+		if r.Approved != nil && !r.Approved(p.Name, v) {
 			r.postpone(p, v, notApproved)
 			continue
 		}

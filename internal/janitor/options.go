@@ -43,8 +43,9 @@ type Options struct {
 	PerConnection int           // items of one connection at once; 0: DefaultPerConnection
 
 	// Approved says what a sweep may attempt of what is condemned; nil: all of
-	// it. A person's yes is to what was shown, not to what died since.
-	Approved func(connection string, key verdict.Key) bool
+	// it. A person's yes is to what was shown, not to what died since, and to a
+	// release it is none to a destroy.
+	Approved func(connection string, v verdict.Verdict) bool
 
 	Host string // for people; such as the host name
 	// Process identifies this process and Gone reports that another is certainly

@@ -304,7 +304,7 @@ func TestEveryRailOfOneRunIsMissedWhenItIsRemoved(t *testing.T) {
 		{
 			"only what a person was shown goes",
 			func(_ context.Context, _ *testing.T, _ *lab, opts *Options) {
-				opts.Approved = func(_ string, key verdict.Key) bool { return key.Handle == "second" }
+				opts.Approved = func(_ string, v verdict.Verdict) bool { return v.Handle == "second" }
 			},
 			func(o *Options) { o.Approved = nil },
 			[]string{"second"}, []string{"first", "second"},

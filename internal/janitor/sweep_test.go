@@ -61,7 +61,7 @@ func TestEveryAttemptIsTracedToItsVerdict(t *testing.T) {
 func TestOnlyWhatWasApprovedIsAttempted(t *testing.T) {
 	l := newLab(dead("shown"), dead("later"))
 	opts := enforcing(l)
-	opts.Approved = func(connection string, key verdict.Key) bool { return connection == "a" && key.Handle == "shown" }
+	opts.Approved = func(connection string, v verdict.Verdict) bool { return connection == "a" && v.Handle == "shown" }
 	result := sweep(t, opts)
 	expect(t, "said", said(result), []string{"later postponed", "shown reclaimed"})
 	expect(t, "asked", l.asked, []string{"shown"})
