@@ -130,6 +130,7 @@ func serveModal(ctx context.Context, opts modal.Options, wrong faults, out io.Wr
 		}
 	}
 	if err == nil {
+		opts.Log.Info("serving until a signal", "url", server.URL())
 		<-ctx.Done()
 	}
 	if closing := server.Close(); err == nil {
