@@ -12,7 +12,9 @@ bin=$PWD/bin
 work=$PWD/.cache/demo-airflow
 stack=$work/stack
 uri=modal:
-python=$(scripts/venv.sh airflow internal/airflow/airflowtest/requirements.txt)
+requirements=internal/airflow/airflowtest/requirements.txt
+python=$(scripts/venv.sh airflow $requirements)
+version=$(sed -n 's/^apache-airflow==\([0-9.]*\).*/\1/p' $requirements)
 unset TF_CLI_CONFIG_FILE
 export TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
 
@@ -34,19 +36,19 @@ begin() {
 	setsid "$@" >"$work/$name.log" 2>&1 &
 	echo $! >"$work/$name.pid"
 }
-# end NAME WORD: ends what an earlier step, or an earlier run, has begun.
+# end NAME WORD SIGNAL: ends what an earlier step, or an earlier run, has begun.
 end() {
 	pid=$(cat "$work/$1.pid" 2>/dev/null) || return 0
 	rm -f "$work/$1.pid"
 	if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$2"; then
-		kill -9 "-$pid" # the whole group
+		kill "-$3" "-$pid" # the whole group
 		while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
 	fi
 }
 clean() {
-	end scheduler airflow
-	end server airflow
-	end emulator bin/emulator
+	end scheduler airflow KILL
+	end server airflow KILL
+	end emulator bin/emulator TERM
 }
 # patiently COMMAND...: waits until it succeeds.
 patiently() {
@@ -171,7 +173,7 @@ grep 'Destroy complete' "$work/log"
 say 'Summary'
 cat <<EOT
   declared   1 sandbox, by Terraform; no account needed
-  attached   2 runs of a Dag under Airflow $(airflow version 2>/dev/null | tail -n 1), with an agent that wrote and a task that collected
+  attached   2 runs of a Dag under Airflow $version, with an agent that wrote and a task that collected
   killed     1 run; its claim kept 1 other out
   released   that claim, on Airflow's word, and nothing else
   left       nothing; logs and state are in .cache/demo-airflow

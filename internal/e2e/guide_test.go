@@ -23,20 +23,23 @@ var alreadyThere = []string{
 	"pip install --require-hashes -r \"$CLONE/internal/airflow/airflowtest/requirements.txt\"\n",
 }
 
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// commands are the guide's commands, in their order.
-func commands(t *testing.T) string {
+// guideBlocks are the guide's blocks in a language, in their order.
+func guideBlocks(t *testing.T, language string) (blocks []string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(repository, "docs/guides/airflow.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all strings.Builder
-	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
-		all.WriteString(block[1])
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		blocks = append(blocks, block[1])
 	}
-	script := all.String()
+	return blocks
+}
+
+// commands are the guide's commands.
+func commands(t *testing.T) string {
+	t.Helper()
+	script := strings.Join(guideBlocks(t, "sh"), "")
 	for _, line := range alreadyThere {
 		if strings.Count(script, line) != 1 {
 			t.Fatalf("the guide does not say once: %s", line)

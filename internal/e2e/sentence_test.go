@@ -87,20 +87,16 @@ func (w *world) write(name, content string) {
 	}
 }
 
-// configureJanitor writes the guide's configuration, but for the wait.
+// configureJanitor writes the guide's configuration, with this server, a state of
+// its own and a short wait.
 func (w *world) configureJanitor(url string) {
 	w.t.Helper()
-	w.write("janitor.yaml", fmt.Sprintf(`
-mode: enforce
-state: file://%s/janitor
-airflow:
-  laptop: {url: %q, deployment: laptop}
-connections:
-  modal:
-    uri: "modal:"
-    airflow: laptop
-    rules: {stale_holder: enforce}
-grace: {stale_holder: 5s}
-`, w.dir, url))
+	const example = "http://127.0.0.1:8080"
+	blocks := guideBlocks(w.t, "yaml")
+	if len(blocks) != 1 || strings.Count(blocks[0], example) != 1 {
+		w.t.Fatalf("the guide has no one configuration of the janitor with %s: %s", example, blocks)
+	}
+	w.write("janitor.yaml", strings.Replace(blocks[0], example, url, 1)+
+		fmt.Sprintf("state: file://%s/janitor\ngrace: {stale_holder: 5s}\n", w.dir))
 	w.env = append(w.env, "AIRFLOW_LAPTOP_USERNAME="+airflowtest.Viewer, "AIRFLOW_LAPTOP_PASSWORD="+airflowtest.Viewer)
 }
