@@ -4,6 +4,9 @@
 package resources
 
 import (
+	"context"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
 // renewing is a backend that moves ends.
@@ -62,5 +66,48 @@ func TestRenewalMakesTheHandleUnknownOnlyWhereItRotates(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// listing is a backend that lists what it is given.
+type listing struct {
+	backend.Backend
+	all []sandbox.Sandbox
+}
+
+func (l listing) List(context.Context) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		for _, s := range l.all {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestStraysAreWhatStandsInVainForASandboxOfThisState(t *testing.T) {
+	successor := func(handle, replaces string, state sandbox.State, retiredAt string) sandbox.Sandbox {
+		tags := sandbox.Tags{sandbox.TagReplaces: replaces}
+		setOrDelete(tags, sandbox.TagRetiredAt, retiredAt)
+		return sandbox.Sandbox{Ref: sandbox.Ref{Handle: handle}, State: state, Tags: tags, TagsKnown: true}
+	}
+	conn := opened(t, "local:///a", plain{})
+	conn.Snapshot = backend.NewSnapshot(listing{all: []sandbox.Sandbox{
+		{Ref: sandbox.Ref{Handle: "sb"}, State: sandbox.Running, TagsKnown: true},
+		successor("stray", "sb", sandbox.Running, ""),
+		successor("starting", "sb", sandbox.Starting, ""),
+		successor("known already", "sb", sandbox.Running, "1796040000"),
+		successor("ending", "sb", sandbox.Stopping, ""),
+		successor("of another", "other", sandbox.Running, ""),
+	}})
+	if _, err := conn.Snapshot.Get(t.Context(), sandbox.Ref{Handle: "sb"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []sandbox.Ref{{Handle: "stray"}, {Handle: "starting"}}
+	if got := (memory{}).strays(conn, "sb"); !slices.Equal(got, want) {
+		t.Errorf("strays are %v, want %v", got, want)
+	}
+	if got := (memory{Adopted: true}).strays(conn, "sb"); len(got) > 0 {
+		t.Errorf("of an imported sandbox strays are %v", got)
 	}
 }
