@@ -28,18 +28,30 @@ variable "env" {
   type      = string
   ephemeral = true
 }
+variable "registry" {
+  type      = string
+  ephemeral = true
+}
+variable "index" {
+  type      = string
+  ephemeral = true
+}
 provider "sandbox" {
   credentials = { lab = { modal = { token_id = var.token_id, token_secret = var.token_secret } } }
 }
 `
-	const inside = "hush-inside-the-sandbox"
-	ws := w.workspace(w.instance(`owner = "terraform:a"`, `env_wo_version = 1`, `env_wo = {
+	const inside, registry, index = "hush-inside-the-sandbox", "hush-of-the-registry", "hush-of-the-index"
+	ws := w.workspace(w.image("registry.example.org/team/base:1", `dockerfile_commands = ["RUN pip install private"]`,
+		`registry_username = "robot"`, `registry_password_wo = var.registry`,
+		`secrets_wo = { INDEX_TOKEN = var.index }`, `secrets_wo_version = 1`) +
+		w.instance(`image = sandbox_image.it.reference`, `owner = "terraform:a"`, `env_wo_version = 1`, `env_wo = {
     TOKEN              = var.env
     AIRFLOW_CONN_MODAL = provider::sandbox::airflow_connection("modal:", { token_id = var.token_id, token_secret = var.token_secret }).uri
   }`))
 	log := filepath.Join(ws.path, "log")
 	ws.env = append(ws.env, "TF_LOG=TRACE", "TF_LOG_PATH="+log,
-		"TF_VAR_token_id="+account["token_id"], "TF_VAR_token_secret="+account["token_secret"], "TF_VAR_env="+inside)
+		"TF_VAR_token_id="+account["token_id"], "TF_VAR_token_secret="+account["token_secret"], "TF_VAR_env="+inside,
+		"TF_VAR_registry="+registry, "TF_VAR_index="+index)
 	said := ws.must("plan", "-out=plan")
 	said += ws.must("show", "-json", "plan")
 	said += ws.must("apply", "plan")
@@ -61,7 +73,10 @@ provider "sandbox" {
 		}
 		said += string(data)
 	}
-	for name, secret := range map[string]string{"the token's id": account["token_id"], "the token's secret": account["token_secret"], "env_wo": inside} {
+	for name, secret := range map[string]string{
+		"the token's id": account["token_id"], "the token's secret": account["token_secret"], "env_wo": inside,
+		"registry_password_wo": registry, "secrets_wo": index,
+	} {
 		if at := strings.Index(said, secret); at >= 0 {
 			t.Errorf("%s is told: %s", name, said[max(0, at-200):min(len(said), at+100)])
 		}
