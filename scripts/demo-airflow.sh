@@ -12,13 +12,8 @@ bin=$PWD/bin
 work=$PWD/.cache/demo-airflow
 stack=$work/stack
 uri=modal:
-<<<<<<< HEAD
-requirements=internal/airflow/airflowtest/requirements.txt
-python=$(scripts/venv.sh airflow $requirements)
-version=$(sed -n 's/^apache-airflow==\([0-9.]*\).*/\1/p' $requirements)
-=======
 python=$(scripts/venv.sh)
->>>>>>> feff504 (Say what each demo needs, what make build builds, and where the Airflow guide is)
+version=$(sed -n 's/^apache-airflow==\([0-9.]*\).*/\1/p' internal/airflow/airflowtest/requirements.txt)
 unset TF_CLI_CONFIG_FILE
 export TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
 
