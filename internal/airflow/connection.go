@@ -77,6 +77,18 @@ func (c Connection) URI() (string, error) {
 // quote escapes all but letters, digits and "_.-~".
 func quote(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
+// connectionID is what the API takes, without the letters of other scripts
+// (airflow/api_fastapi/core_api/datamodels/connections.py).
+var connectionID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,200}$`)
+
+// CheckConnectionID refuses what Airflow does not take as the id of a connection.
+func CheckConnectionID(id string) error {
+	if !connectionID.MatchString(id) {
+		return fmt.Errorf("%s cannot be a connection id: it is 1 to 200 letters, digits, underscores, dots and dashes", abbreviate(id))
+	}
+	return nil
+}
+
 var connectionType = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // check names no value but the host: the others are secrets, or may be.

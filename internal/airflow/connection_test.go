@@ -216,6 +216,17 @@ func (r *connectionRead) connection() (c Connection, expressible bool) {
 	return c, true
 }
 
+func TestAConnectionIDIsWhatAirflowTakes(t *testing.T) {
+	for id, ok := range map[string]bool{
+		"modal_default": true, "a.b-C_1": true, strings.Repeat("a", 200): true,
+		"": false, "a b": false, "a/b": false, "modal\n": false, strings.Repeat("a", 201): false,
+	} {
+		if err := CheckConnectionID(id); (err == nil) != ok {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
 func TestConnectionsThatAirflowWouldMisreadAreRefused(t *testing.T) {
 	const secret = "as-secret"
 	for name, connection := range map[string]Connection{

@@ -22,8 +22,9 @@ import (
 func analysis(t *testing.T) string {
 	return fmt.Sprintf(`
 resource "sandbox_connection" "modal" {
-  credentials = "lab"
-  deployment  = "airflow-prod"
+  credentials     = "lab"
+  deployment      = "airflow-prod"
+  airflow_conn_id = "modal_prod"
   modal       = { app_name = "analysis", workspace = %q, egress_enforcement = "sni" }
 }
 resource "sandbox_image" "it" {
@@ -55,6 +56,7 @@ func TestModalIsDeclaredWholeWithQuietPlansAndNothingLeft(t *testing.T) {
 			plancheck.ExpectKnownValue(here, tfjsonpath.New("location"), knownvalue.StringExact("modal://main/analysis")),
 			plancheck.ExpectKnownValue(here, tfjsonpath.New("kind"), knownvalue.StringExact("modal")),
 			plancheck.ExpectKnownValue(here, tfjsonpath.New("capabilities").AtMapKey("attachable"), knownvalue.Bool(true)),
+			plancheck.ExpectKnownValue(here, tfjsonpath.New("airflow_conn_id"), knownvalue.StringExact("modal_prod")),
 			plancheck.ExpectUnknownValue(here, tfjsonpath.New("identity")),
 			plancheck.ExpectUnknownValue(it, part("handle")),
 			plancheck.ExpectUnknownValue(it, part("expires_at")),

@@ -68,6 +68,7 @@ func TestEveryBadInputIsRefusedNamingItsAttribute(t *testing.T) {
 	}
 	config.WriteString("resource \"sandbox_connection\" \"relative\" {\n  local = { directory = \"state\" }\n}\n")
 	config.WriteString("resource \"sandbox_connection\" \"deployment\" {\n  deployment = \"a b\"\n  local = {}\n}\n")
+	config.WriteString("resource \"sandbox_connection\" \"airflow\" {\n  airflow_conn_id = \"a b\"\n  local = {}\n}\n")
 
 	said := w.workspace(config.String()).validate()
 	for name, bad := range badInput {
@@ -75,6 +76,7 @@ func TestEveryBadInputIsRefusedNamingItsAttribute(t *testing.T) {
 	}
 	said.demand(t, "sandbox_connection", "relative", "local", "abspath")
 	said.demand(t, "sandbox_connection", "deployment", "deployment", "letters, digits")
+	said.demand(t, "sandbox_connection", "airflow", "airflow_conn_id", "cannot be a connection id")
 	for _, d := range said {
 		if strings.Contains(d.Detail, "Given Value") || strings.Contains(d.Detail, "-1.5h") {
 			t.Errorf("a library speaks: %s", d.Detail)

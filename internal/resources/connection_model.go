@@ -22,6 +22,7 @@ type connectionModel struct {
 	Modal        types.Object `tfsdk:"modal"`
 	Credentials  types.String `tfsdk:"credentials"`
 	Deployment   types.String `tfsdk:"deployment"`
+	AirflowConn  types.String `tfsdk:"airflow_conn_id"`
 	URI          types.String `tfsdk:"uri"`
 	Location     types.String `tfsdk:"location"`
 	Kind         types.String `tfsdk:"kind"`

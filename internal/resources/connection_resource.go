@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 )
 
@@ -62,6 +63,12 @@ func (r *connectionResource) Schema(_ context.Context, _ resource.SchemaRequest,
 				MarkdownDescription: "Marker of the Airflow deployment for which sandboxes are made here. It is stamped on those that have none of their own.",
 				Optional:            true,
 				Validators:          []validator.String{check("the marker of a deployment", connect.CheckDeployment)},
+			},
+			"airflow_conn_id": schema.StringAttribute{
+				MarkdownDescription: "Id of the Airflow connection by which Dags reach the same place. It is told to whoever asks, such as an " +
+					"output for `ModalSandboxBackend(modal_conn_id=…)`; the function `airflow_connection` writes that connection.",
+				Optional:   true,
+				Validators: []validator.String{check("the id of an Airflow connection", airflow.CheckConnectionID)},
 			},
 			"uri":      computed("The connection as a URI, for `connection_uri`. Known when planning."),
 			"location": computed("The URI without settings: what a sandbox's identity rests on. Known when planning."),
