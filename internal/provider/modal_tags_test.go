@@ -5,7 +5,6 @@ package provider_test
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,11 +50,6 @@ func TestTagThatModalRefusesLeavesTheSandboxAndItsStateAsTheyWere(t *testing.T) 
 	inBothGenerations(t, func(w *world, generation string) {
 		good := w.instance(generation, `owner = "terraform:a"`, `tags = { note = "short" }`)
 		var before sandbox.Sandbox
-		unchanged := func() {
-			if now := w.only(); now.Handle != before.Handle || !maps.Equal(now.Tags, before.Tags) {
-				w.t.Errorf("%s with %v became %s with %v", before.Handle, before.Tags, now.Handle, now.Tags)
-			}
-		}
 		w.run(
 			resource.TestStep{Config: good},
 			resource.TestStep{
@@ -64,11 +58,11 @@ func TestTagThatModalRefusesLeavesTheSandboxAndItsStateAsTheyWere(t *testing.T) 
 				ExpectError: refusal("note", "tags"),
 			},
 			resource.TestStep{
-				PreConfig:   unchanged,
+				PreConfig:   func() { w.unchanged(before) },
 				Config:      strings.Replace(good, "terraform:a", tooLong, 1),
 				ExpectError: refusal("airflow_owner", "owner"),
 			},
-			resource.TestStep{PreConfig: unchanged, Config: good, ConfigPlanChecks: emptyPlan()},
+			resource.TestStep{PreConfig: func() { w.unchanged(before) }, Config: good, ConfigPlanChecks: emptyPlan()},
 		)
 	})
 }
@@ -85,11 +79,7 @@ func TestTagThatModalRefusesInARotationLeavesTheOldSandbox(t *testing.T) {
 				ExpectError: refusal("airflow_owner", "owner"),
 			},
 			resource.TestStep{
-				PreConfig: func() {
-					if now := w.only(); now.Handle != before.Handle || !maps.Equal(now.Tags, before.Tags) {
-						w.t.Errorf("%s with %v became %s with %v", before.Handle, before.Tags, now.Handle, now.Tags)
-					}
-				},
+				PreConfig:        func() { w.unchanged(before) },
 				Config:           good,
 				ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 				Check:            w.rotated,

@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"maps"
 	"regexp"
 	"testing"
 	"time"
@@ -69,9 +68,7 @@ func TestRotationThatIsNotAnsweredLeavesTheOldSandboxAsItWas(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				heal()
-				if now := w.only(); now.Handle != before.Handle || !maps.Equal(now.Tags, before.Tags) {
-					w.t.Errorf("%s with %v became %s with %v", before.Handle, before.Tags, now.Handle, now.Tags)
-				}
+				w.unchanged(before)
 			},
 			Config: config,
 			Check:  w.rotated,

@@ -222,6 +222,14 @@ func (w *world) only() sandbox.Sandbox {
 	return all[0]
 }
 
+// unchanged demands that the only sandbox is the one of before, with its tags.
+func (w *world) unchanged(before sandbox.Sandbox) {
+	w.t.Helper()
+	if now := w.only(); now.Handle != before.Handle || !maps.Equal(now.Tags, before.Tags) {
+		w.t.Errorf("%s with %v became %s with %v", before.Handle, before.Tags, now.Handle, now.Tags)
+	}
+}
+
 // standing is the one sandbox that is not retired.
 func (w *world) standing() sandbox.Sandbox {
 	w.t.Helper()
