@@ -184,3 +184,27 @@ func TestACommandRunsForItsTimeWhateverOurClockSays(t *testing.T) {
 		t.Errorf("Exec = %+v, %v; want it to run to its end", got, err)
 	}
 }
+
+func TestInputThatIsLostOnTheWayIsNeverTakenForItsEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		size  int
+		fault emulator.Fault
+	}{
+		"a part that another writer overtook": {3 * stdinChunk, emulator.Fault{Code: codes.Aborted, Skip: 1}},
+		"a part that may not be written":      {3 * stdinChunk, emulator.Fault{Code: codes.PermissionDenied, Skip: 1}},
+		"the end":                             {1, emulator.Fault{Code: codes.DataLoss, Skip: 1, Times: -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, a := opened(t, emulator.Options{}, "modal:")
+			s := made(t, a)
+			server.Fail("TaskExecStdinWrite", test.fault)
+			cmd := sh("wc -c")
+			cmd.Stdin = bytes.NewReader(make([]byte, test.size))
+			begun := clock.System().Now()
+			got, err := a.Exec(t.Context(), s.Ref, cmd)
+			if took := clock.System().Now().Sub(begun); !errors.Is(err, backend.ErrUnknownOutcome) || took > 20*time.Second {
+				t.Errorf("of %d bytes it counted %q, timed out %t, %v, after %s; want an unknown outcome", test.size, got.Stdout, got.TimedOut, err, took)
+			}
+		})
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sdk "github.com/modal-labs/modal-client/go"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
@@ -120,23 +122,30 @@ func waitFor(ctx context.Context, process *sdk.ContainerProcess, timeout time.Du
 }
 
 // feed writes the standard input and closes it. What goes wrong on our side, or
-// on the way, must not look like the end of the input to the command; that the
-// command has closed it is its own business.
+// on the way, must not look like the end of the input to the command, nor leave it
+// waiting for that until its timeout. Where there is no input, it may not care.
 func feed(stdin io.WriteCloser, from io.Reader, stop context.CancelCauseFunc) {
-	if from != nil {
-		in := &remembering{Reader: from}
-		_, err := io.CopyBuffer(struct{ io.Writer }{stdin}, in, make([]byte, stdinChunk))
-		switch {
-		case in.err != nil:
-			stop(fmt.Errorf("read the standard input: %w", in.err))
-			return
-		case errors.Is(classed(err), backend.ErrUnavailable):
-			stop(unfinished(err))
-			return
-		}
+	if from == nil {
+		_ = stdin.Close()
+		return
 	}
-	_ = stdin.Close()
+	in := &remembering{Reader: from}
+	_, err := io.CopyBuffer(struct{ io.Writer }{stdin}, in, make([]byte, stdinChunk))
+	if in.err != nil {
+		stop(fmt.Errorf("read the standard input: %w", in.err))
+		return
+	}
+	if err == nil || closedInput[status.Code(err)] {
+		err = stdin.Close()
+	}
+	if err != nil && !closedInput[status.Code(err)] {
+		stop(fmt.Errorf("%w: the command was started, and its input was lost on the way: %v", backend.ErrUnknownOutcome, err))
+	}
 }
+
+// closedInput are the answers to input for a command that has closed it, or has
+// ended, which is its own business.
+var closedInput = map[codes.Code]bool{codes.FailedPrecondition: true, codes.NotFound: true, codes.InvalidArgument: true, codes.OutOfRange: true}
 
 // remembering keeps the error that ended a reader early.
 type remembering struct {
