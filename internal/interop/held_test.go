@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
@@ -117,4 +120,55 @@ func TestTaskIsRefusedByTheClaimOfADestroy(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The task has read the tags before the claim of the destroy was written, and
+// writes its own over it when that has been read again: Modal compares nothing.
+func TestTaskThatAttachesInTheSameMomentIsNotKilled(t *testing.T) {
+	it := made(t, "same moment")
+	var claimed, looked sync.Once
+	wants, goOn := make(chan struct{}), make(chan struct{})
+	var claim atomic.Bool
+	watched.meet(t, func(call emulator.Call) {
+		request, sets := call.Request.(*pb.SandboxTagsSetRequest)
+		switch {
+		case sets && !call.After && holderOf(request) == owner:
+			claimed.Do(func() { close(wants); <-goOn })
+		case sets && call.After && sandbox.IsClaim(holderOf(request)):
+			claim.Store(true)
+		case call.Method == "SandboxListV2" && call.After && claim.Load():
+			looked.Do(func() { close(goOn) })
+		}
+	})
+	attached := make(chan answer, 1)
+	go func() { attached <- worker.do(t, "attach", arguments{"handle": it.Handle, "owner": owner}) }()
+	<-wants
+	done := destroying(t, "same moment")
+	select {
+	case answered := <-attached:
+		if answered.Error != nil {
+			t.Fatalf("the task was refused: %+v", *answered.Error)
+		}
+	case err := <-done:
+		t.Fatalf("the destroy did not meet the task: %v", err)
+	}
+	for range 5 {
+		if said := call(t, it.Handle, "run_command", arguments{"command": "sleep 0.3; echo working"}); !strings.Contains(said, "working") {
+			t.Fatalf("under the task a command says %q", said)
+		}
+	}
+	release(t, it.Handle)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holderOf is the holder in a set of tags that is written.
+func holderOf(request *pb.SandboxTagsSetRequest) string {
+	for _, tag := range request.GetTags() {
+		if tag.GetTagName() == airflow.TagHolder {
+			return tag.GetTagValue()
+		}
+	}
+	return ""
 }

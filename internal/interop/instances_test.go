@@ -31,6 +31,7 @@ var instances = func() map[string]instance {
 		"planned":          {Owner: owner},
 		"retagged":         {Owner: owner},
 		"claimed":          {Owner: owner},
+		"same moment":      {Owner: owner},
 		"waited for":       {Owner: owner},
 		"half an hour":     {Owner: owner, Lifetime: "30m"},
 		"elsewhere":        {Owner: owner, Workdir: "/srv/work"},

@@ -31,6 +31,10 @@ const (
 	longestLook = 10 * time.Second
 )
 
+// settling is how long a claim must stand before it is relied upon: many times
+// what Airflow takes between its read of the tags and its write.
+const settling = 500 * time.Millisecond
+
 // heldBy names who holds the sandbox with these tags. A claim of
 // Terraform's is none: it is what a destroy that was killed has left.
 func heldBy(tags sandbox.Tags) string {
@@ -50,6 +54,7 @@ type claim struct {
 	holder  string // empty: nothing to take
 	at      string // moment of the teardown, as a tag
 	written bool   // the claim may stand in the tags
+	racing  bool   // a task may write over the claim without having seen it
 	robbed  string // the task that held it until on_held = "kill" took it
 }
 
@@ -70,6 +75,9 @@ func (c *claim) take(ctx context.Context) (holder string, err error) {
 	}
 	for waits := retry.WithCappedDuration(longestLook, retry.NewExponential(firstLook)); ; {
 		now, err := c.try(ctx)
+		if err == nil && now == "" && c.racing {
+			now, err = c.settle(ctx)
+		}
 		if err != nil {
 			c.withdraw(ctx)
 		}
@@ -105,6 +113,7 @@ func (c *claim) try(ctx context.Context) (holder string, err error) {
 			c.robbed, holder = holder, ""
 		}
 		c.written = true
+		c.racing = tags[airflow.TagOwner] != "" && c.onHeld != onHeldKill // without an owner nobody attaches
 		tags[airflow.TagHolder] = c.holder
 		markOnce(tags, sandbox.TagTeardownAt, c.at)
 	})
@@ -113,6 +122,17 @@ func (c *claim) try(ctx context.Context) (holder string, err error) {
 		return "", nil
 	}
 	return holder, err
+}
+
+// settle looks again a moment later. Nothing at a vendor compares before it
+// writes, so a task that had read the tags before the claim was written takes the
+// sandbox over it, and believes itself attached.
+func (c *claim) settle(ctx context.Context) (holder string, err error) {
+	if err := backend.Pause(ctx, settling); err != nil {
+		return "", err
+	}
+	found, err := c.backend.Get(ctx, c.ref)
+	return heldBy(found.Tags), err
 }
 
 // withdraw undoes a write of which it is not known whether it holds: another

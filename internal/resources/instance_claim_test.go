@@ -25,6 +25,7 @@ type shared struct {
 	tags   sandbox.Tags
 	writes []sandbox.Tags
 	after  func(s *shared) error // each of our writes
+	comes  time.Time             // when a task that read before us writes over all; zero: never
 	letsGo time.Time             // from when the task holds it no more; zero: never
 }
 
@@ -35,6 +36,9 @@ func (s *shared) Capabilities() backend.Capabilities {
 }
 
 func (s *shared) Get(context.Context, sandbox.Ref) (sandbox.Sandbox, error) {
+	if !s.comes.IsZero() && !clock.System().Now().Before(s.comes) {
+		s.tags, s.comes = sandbox.Tags{airflow.TagOwner: s.tags[airflow.TagOwner], airflow.TagHolder: holder}, time.Time{}
+	}
 	if airflow.Holder(s.tags) == holder && !s.letsGo.IsZero() && !clock.System().Now().Before(s.letsGo) {
 		delete(s.tags, airflow.TagHolder)
 	}
@@ -78,6 +82,26 @@ func TestClaimThatATaskOverwritesIsNotTaken(t *testing.T) {
 	by, err := claimOn(t, s, onHeldRetire).take(t.Context())
 	if by != holder || err != nil || !maps.Equal(s.tags, attached) {
 		t.Errorf("held by %q, %v; the tags are %v", by, err, s.tags)
+	}
+}
+
+// A task that read before our write may also write after the read that follows.
+func TestClaimThatATaskOverwritesAMomentLaterIsNotTaken(t *testing.T) {
+	for onHeld, left := range map[string]string{onHeldRetire: holder, onHeldWait: "", onHeldKill: ""} {
+		t.Run(onHeld, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := clock.System().Now()
+				s := &shared{tags: sandbox.Tags{airflow.TagOwner: "etl/run"}, comes: began.Add(settling / 2), letsGo: began.Add(time.Minute)}
+				by, err := claimOn(t, s, onHeld).take(t.Context())
+				if by != left || err != nil {
+					t.Fatalf("held by %q, %v", by, err)
+				}
+				waited := clock.System().Now().Sub(began) >= time.Minute
+				if waited != (onHeld == onHeldWait) {
+					t.Errorf("waited for the task: %t", waited)
+				}
+			})
+		})
 	}
 }
 
