@@ -1,10 +1,11 @@
 // Copyright (c) taskowned contributors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package janitor looks at every connection, lets package verdict decide, and
-// acts. Every destroy has a saved intent, a fresh agreeing read, and a claim on
-// the one document that is the fence between two janitors. A run that is killed
-// anywhere leaves nothing that the next one does not find.
+// Package janitor looks at every connection, asks the Airflows that are believed
+// there, lets package verdict decide, and acts. Every destroy and every release of
+// a task's claim has a saved intent, a fresh agreeing read, and a hold on the one
+// document that is the fence between two janitors. A run that is killed anywhere
+// leaves nothing that the next one does not find.
 package janitor
 
 import (

@@ -22,13 +22,7 @@ import (
 // prevents. A rail that nothing misses does not exist.
 func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 	onMarks := func(change func(verdict.Key, *verdict.Mark)) func(*verdict.Facts, *verdict.Policy) {
-		return func(f *verdict.Facts, _ *verdict.Policy) {
-			f.Marks = maps.Clone(f.Marks)
-			for key, mark := range f.Marks {
-				change(key, &mark)
-				f.Marks[key] = mark
-			}
-		}
+		return func(f *verdict.Facts, _ *verdict.Policy) { f.Marks = changed(f.Marks, change) }
 	}
 	onBoxes := func(change func(*sandbox.Sandbox)) func(*verdict.Facts, *verdict.Policy) {
 		return func(f *verdict.Facts, _ *verdict.Policy) {
@@ -44,20 +38,12 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 	}
 	onTasks := func(change func(*airflow.TaskAnswer)) func(*verdict.Facts, *verdict.Policy) {
 		return func(f *verdict.Facts, _ *verdict.Policy) {
-			f.Airflow.Tasks = maps.Clone(f.Airflow.Tasks)
-			for task, answer := range f.Airflow.Tasks {
-				change(&answer)
-				f.Airflow.Tasks[task] = answer
-			}
+			f.Airflow.Tasks = changed(f.Airflow.Tasks, func(_ airflow.TaskInstance, a *airflow.TaskAnswer) { change(a) })
 		}
 	}
 	onRuns := func(change func(*airflow.RunAnswer)) func(*verdict.Facts, *verdict.Policy) {
 		return func(f *verdict.Facts, _ *verdict.Policy) {
-			f.Airflow.Runs = maps.Clone(f.Airflow.Runs)
-			for run, answer := range f.Airflow.Runs {
-				change(&answer)
-				f.Airflow.Runs[run] = answer
-			}
+			f.Airflow.Runs = changed(f.Airflow.Runs, func(_ airflow.DagRun, a *airflow.RunAnswer) { change(a) })
 		}
 	}
 	onLeft := func(change func(*sandbox.Leftover)) func(*verdict.Facts, *verdict.Policy) {
@@ -327,6 +313,16 @@ func TestEveryRailOfOneRunIsMissedWhenItIsRemoved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// changed is a copy of a map with every value changed.
+func changed[M ~map[K]V, K comparable, V any](m M, change func(K, *V)) M {
+	m = maps.Clone(m)
+	for key, value := range m {
+		change(key, &value)
+		m[key] = value
+	}
+	return m
 }
 
 // deaf is a store that always says the document is still as its run saved it.

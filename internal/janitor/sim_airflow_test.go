@@ -289,24 +289,32 @@ func (s *site) known(b *box) string {
 	return ""
 }
 
+func (h heard) of(b *box) *deployed {
+	if b.staging {
+		return h.staging
+	}
+	return h.prod
+}
+
+// lately reports whether what ended, as far as that is known, did so within grace.
+func lately(ended time.Time, grace time.Duration, at time.Time) bool {
+	return !ended.IsZero() && at.Before(ended.Add(grace))
+}
+
 // keepsClaim says why the claim on a sandbox must stand, by what was true when
 // Airflow was last asked; empty: its task is over.
 func (h heard) keepsClaim(s *site, b *box, grace time.Duration, at time.Time) string {
 	if why := s.known(b); why != "" {
 		return why
 	}
-	d := h.prod
-	if b.staging {
-		d = h.staging
-	}
 	task, ok := airflow.ParseHolder(b.Tags[airflow.TagHolder])
-	answer, known := d.tasks[task]
+	answer, known := h.of(b).tasks[task]
 	switch {
 	case !ok || !known:
 		return "nobody knows its holder"
 	case !answer.State.Terminal():
 		return fmt.Sprintf("its task is %q", answer.State)
-	case !answer.EndedAt.IsZero() && at.Before(answer.EndedAt.Add(grace)):
+	case lately(answer.EndedAt, grace, at):
 		return "its task was over only a moment ago"
 	}
 	return ""
@@ -324,18 +332,14 @@ func (h heard) keepsOwned(s *site, b *box, at time.Time) string {
 	if why := s.known(b); why != "" {
 		return why
 	}
-	d := h.prod
-	if b.staging {
-		d = h.staging
-	}
 	run, ok := airflow.ParseOwner(b.Tags[airflow.TagOwner])
-	answer, known := d.runs[run]
+	answer, known := h.of(b).runs[run]
 	switch {
 	case !ok || !known:
 		return "its owner is no run"
 	case !answer.State.Terminal():
 		return fmt.Sprintf("its run is %q", answer.State)
-	case !answer.EndedAt.IsZero() && at.Before(answer.EndedAt.Add(simFinished)):
+	case lately(answer.EndedAt, simFinished, at):
 		return "its run was over only a moment ago"
 	case !answer.EndedAt.IsZero() && answer.EndedAt.Add(airflowError+clockError).Before(b.CreatedAt):
 		return "its run was over before it was made"
