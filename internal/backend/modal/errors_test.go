@@ -19,11 +19,15 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 )
 
-func TestEveryCodeHasAClass(t *testing.T) {
+func TestEveryCodeHasAClassAndOneAloneMeansAbsence(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for _, err := range []error{status.Error(code, "says"), fmt.Errorf("wrapped: %w", status.Error(code, "says"))} {
-			if got := classed(err); !errors.Is(got, classes[code]) || classes[code] == nil || !strings.Contains(got.Error(), "says") {
+			got := classed(err)
+			if !errors.Is(got, classes[code]) || classes[code] == nil || !strings.Contains(got.Error(), "says") {
 				t.Errorf("%s: %v, want %v with the server's words", code, got, classes[code])
+			}
+			if absent := errors.Is(got, backend.ErrNotFound); absent != (code == codes.NotFound) {
+				t.Errorf("%s: means absence: %t", code, absent)
 			}
 		}
 	}
