@@ -154,7 +154,7 @@ var attachReasons = map[string]string{
 	"sandbox_gone":                     "gone",
 	"vendor_recoverable":               "recoverable",
 	"vendor_recoverable_made_terminal": "Could not attach to sandbox",
-	"python_error:OverflowError":       "",
+	"python_error:OverflowError":       "cannot convert float infinity to integer",
 }
 
 func TestAttachAndReleaseAreStillThoseOfTheTable(t *testing.T) {
