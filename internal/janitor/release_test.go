@@ -6,7 +6,9 @@ package janitor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,12 +29,15 @@ var (
 type deployment struct {
 	airflow.Answers
 
+	mu     sync.Mutex
 	err    error
 	asked  []airflow.Questions
 	before func(ask int) // what happens before the answer to that ask, from 1
 }
 
 func (d *deployment) Ask(_ context.Context, asked airflow.Questions) (airflow.Answers, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.asked = append(d.asked, asked)
 	if d.before != nil {
 		d.before(len(d.asked))
@@ -117,6 +122,25 @@ func TestAReleaseChangesOneKeyAndDestroysNothing(t *testing.T) {
 		t.Errorf("asked %d times, want once for all, once before and once after the write", len(d.asked))
 	}
 	expect(t, "then", said(sweep(t, opts)), nil)
+}
+
+func TestSeveralClaimsAreReleasedAtOnceAndEachIsAskedAboutAlone(t *testing.T) {
+	var boxes []sandbox.Sandbox
+	for i := range 12 {
+		boxes = append(boxes, claimed(fmt.Sprintf("box-%02d", i)))
+	}
+	l, d := newLab(boxes...), ended()
+	opts := believing(t, l, d)
+	opts.PerConnection, opts.Connections[0].Policy.Share = 4, 1
+	result := sweep(t, opts)
+	if len(said(result)) != 12 || len(d.asked) != 1+2*12 {
+		t.Errorf("said %q, asked %d times", said(result), len(d.asked))
+	}
+	for _, box := range l.boxes {
+		if _, held := box.Tags[airflow.TagHolder]; held {
+			t.Errorf("%s is still held", box.Handle)
+		}
+	}
 }
 
 // TestWhateverComesBetweenAClaimIsNeverTakenFromALivingTask lets things happen at
