@@ -418,6 +418,8 @@ func TestExplainShowsWhatAirflowSaidOrWhyItIsNotBelieved(t *testing.T) {
 		{"in a state of a later Airflow", explain(heldBy(theTask.Holder()), told("running", "paused", time.Time{})), []string{`"paused" of its task is not known`}},
 		{"alive", explain(heldBy(theTask.Holder()), told("running", "restarting", time.Time{})), []string{"{task restarting Airflow prod}", "{run running Airflow prod}"}},
 		{"another deployment's", explain(func(b *sandbox.Sandbox) { heldBy(theTask.Holder())(b); b.Tags[sandbox.TagDeployment] = "staging" }, dead), []string{`"staging", and Airflow prod is "prod"`}},
+		{"managed by Terraform", explain(func(b *sandbox.Sandbox) { owned(b); b.Tags[sandbox.TagManagedBy] = "terraform" }, dead), []string{"{managed by terraform tag taskowned_managed_by}"}},
+		{"no run", explain(func(b *sandbox.Sandbox) { b.Tags[airflow.TagOwner] = "terraform:prod/x" }, dead), []string{"{owner terraform:prod/x no Dag run has such a name}"}},
 		{"no task", explain(heldBy("somebody"), dead), []string{`held by "somebody"`}},
 	} {
 		for _, want := range c.want {

@@ -26,9 +26,13 @@ func judgeFinishedOwner(s Subject, facts *Facts) Finding {
 		return Finding{}
 	}
 	box := s.Sandbox
-	run, ok := airflow.ParseOwner(box.Tags[airflow.TagOwner])
-	if !ok {
+	owner := box.Tags[airflow.TagOwner]
+	run, ok := airflow.ParseOwner(owner)
+	switch {
+	case owner == "":
 		return Finding{}
+	case !ok:
+		return Finding{Evidence: []Evidence{{"owner", owner, "no Dag run has such a name"}}}
 	}
 	task, doubt := holderOf(box)
 	holder := airflow.Holder(box.Tags)

@@ -157,7 +157,7 @@ func ours(tags sandbox.Tags) bool {
 // but something it needs is missing.
 func (r Rule) ask(s Subject, facts *Facts) (finding Finding, suspended bool) {
 	if !r.Managed && s.Sandbox != nil && s.Sandbox.Tags[sandbox.TagManagedBy] == sandbox.ManagedByTerraform {
-		return Finding{}, false
+		return Finding{Evidence: []Evidence{{"managed by", sandbox.ManagedByTerraform, "tag " + sandbox.TagManagedBy}}}, false
 	}
 	finding = r.Judge(s, facts)
 	if finding.Holds != Yes {
