@@ -38,7 +38,7 @@ func TestTerraformTakesOverWhatAirflowMadeUnderItsHolder(t *testing.T) {
 		t.Errorf("made %+v, with the tags %v", made(t, "adopted"), tags(t, handle))
 	}
 	release(t, handle)
-	if err := stack.Destroy(t.Context(), only("adopted")); err != nil {
+	if err := stack.apply(instances, only("adopted")); err != nil { // which name it no more
 		t.Fatal(err)
 	}
 	if _, err := modal(t).Get(t.Context(), sandbox.Ref{Handle: handle}); !errors.Is(err, backend.ErrNotFound) {

@@ -72,10 +72,10 @@ func TestDestroyWaitsForARealTaskAndThenGoesOn(t *testing.T) {
 	it := made(t, "waited for")
 	attach(t, it.Handle, owner)
 	waits := make(chan struct{})
-	looks := 0
+	var looks atomic.Int32
 	watched.meet(t, func(call emulator.Call) {
 		if !call.After && call.Method == "SandboxListV2" {
-			if looks++; looks == 5 { // the refresh, and then the looks at the holder
+			if looks.Add(1) == 5 { // the refresh, and then the looks at the holder
 				close(waits)
 			}
 		}
