@@ -6,6 +6,7 @@
 package interop
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,22 @@ func releaseIsTriedThreeTimes(t *testing.T) {
 		t.Errorf("not released, it says %v", logs)
 	}
 	wantTags(t, "not released,", it.Handle, with(before, airflow.TagHolder, owner))
+	retag(t, it.Handle, sandbox.Tags{airflow.TagHolder: ""})
+}
+
+// Airflow takes a rejected token for a sandbox that is gone.
+func revokedTokenLeavesTheHolderWithoutAWord(t *testing.T) {
+	it := made(t, "owned")
+	before := tags(t, it.Handle)
+	token := server.AddToken("emulator")
+	connection := fmt.Sprintf(`{"conn_type": "modal", "login": %q, "password": %q}`, token.ID, token.Secret)
+	ask[any](t, "connection", arguments{"value": connection})
+	ask[string](t, "attach", arguments{"handle": it.Handle, "owner": owner, "settings": arguments{"modal_conn_id": "written"}})
+	server.RevokeToken(token.ID)
+	if logs := release(t, it.Handle); len(warned(logs)) > 0 {
+		t.Errorf("with a revoked token it warns: %v", logs)
+	}
+	wantTags(t, "released with a revoked token,", it.Handle, with(before, airflow.TagHolder, owner))
 	retag(t, it.Handle, sandbox.Tags{airflow.TagHolder: ""})
 }
 
