@@ -169,7 +169,7 @@ func advise(err error) string {
 	case errors.Is(err, backend.ErrUnauthorized):
 		return "Nothing was concluded from this. Check the credentials of this connection and run again."
 	case errors.Is(err, backend.ErrUnavailable):
-		return "Nothing was concluded from this. Run again once the place answers."
+		return "Nothing was concluded from this. Settle what is said above, or wait until it has passed; then run again."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The time allowed by timeouts ran out. Raise it, or run again."
 	}

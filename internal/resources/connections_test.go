@@ -6,9 +6,12 @@ package resources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
@@ -97,5 +100,25 @@ func TestConnectionsOfOneLocationShareOneListing(t *testing.T) {
 	}
 	if plain.Snapshot == other.Snapshot {
 		t.Error("two places share a listing")
+	}
+}
+
+func TestEveryClassOfErrorIsToldWithWhatToDo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		says string
+	}{
+		"a place that does not answer": {backend.ErrUnavailable, "wait until it has passed"},
+		"an app that is not there":     {fmt.Errorf("%w: there is no such app", backend.ErrUnavailable), "Settle what is said above"},
+		"a wrong token":                {backend.ErrUnauthorized, "Check the credentials"},
+		"a timeout":                    {context.DeadlineExceeded, "Raise it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var diags diag.Diagnostics
+			addError(&diags, "Sandbox was not read", tc.err)
+			if got := diags[0].Detail(); !strings.HasPrefix(got, tc.err.Error()) || !strings.Contains(got, tc.says) || !strings.Contains(got, "run again") {
+				t.Errorf("said %q, want %q", got, tc.says)
+			}
+		})
 	}
 }
