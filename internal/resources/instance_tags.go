@@ -21,7 +21,7 @@ var sources = map[string]string{
 	airflow.TagOwner:      "owner",
 	airflow.TagNetwork:    "network_policy",
 	airflow.TagWorkdir:    "workdir",
-	sandbox.TagDeployment: "deployment of the connection",
+	sandbox.TagDeployment: "deployment, here or else of the connection",
 }
 
 // refusedTag adds to a place's refusal of one of the tags where that tag comes

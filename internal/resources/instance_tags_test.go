@@ -14,13 +14,14 @@ import (
 )
 
 func TestRefusedTagIsToldWithWhereItComesFrom(t *testing.T) {
-	tags := sandbox.Tags{"note": "x", "airflow_owner": "x", "airflow_workdir": "/", "taskowned_attempt": "x"}
+	tags := sandbox.Tags{"note": "x", "airflow_owner": "x", "airflow_workdir": "/", "taskowned_attempt": "x", "taskowned_deployment": "x"}
 	for name, tc := range map[string]struct {
 		err  error
 		says string // empty: nothing is added
 	}{
 		"of the user":         {fmt.Errorf("%w: Tag 'note' is longer than 63 bytes", backend.ErrInvalid), "note comes from tags."},
 		"of Airflow":          {fmt.Errorf("%w: invalid characters in \"airflow_owner\"", backend.ErrInvalid), "airflow_owner comes from owner."},
+		"of the deployment":   {fmt.Errorf("%w: Tag 'taskowned_deployment' is too long", backend.ErrInvalid), "comes from deployment, here or else of the connection."},
 		"not by name":         {fmt.Errorf("%w: tags are too long", backend.ErrInvalid), ""},
 		"part of a word":      {fmt.Errorf("%w: 'notes' are not taken", backend.ErrInvalid), ""},
 		"another error of it": {fmt.Errorf("%w: tag 'note' is busy", backend.ErrConflict), ""},
