@@ -36,9 +36,9 @@ const about = `Finds sandboxes that nobody needs any more, and reclaims them.
 
 A sandbox goes only when it is proven dead: past its recorded end and the
 backend's own, half torn down, or of a run that its own Airflow says is over. A
-claim whose task is over is released, and the sandbox left. Whatever cannot be read or understood counts
-as alive. Each deletion is shown with its evidence, is remembered before it is
-asked for, and is confirmed by a fresh read.
+claim whose task is over is released, and the sandbox left. Whatever cannot be
+read or understood counts as alive. Each deletion is shown with its evidence, is
+remembered before it is asked for, and is confirmed by a fresh read.
 
 Places are named by connection URIs, such as local: or local:///absolute/dir, or
 by the connections of a configuration file (--config, or $JANITOR_CONFIG).

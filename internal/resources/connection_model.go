@@ -18,16 +18,16 @@ import (
 )
 
 type connectionModel struct {
-	Local        types.Object `tfsdk:"local"`
-	Modal        types.Object `tfsdk:"modal"`
-	Credentials  types.String `tfsdk:"credentials"`
-	Deployment   types.String `tfsdk:"deployment"`
-	AirflowConn  types.String `tfsdk:"airflow_conn_id"`
-	URI          types.String `tfsdk:"uri"`
-	Location     types.String `tfsdk:"location"`
-	Kind         types.String `tfsdk:"kind"`
-	Identity     types.String `tfsdk:"identity"`
-	Capabilities types.Object `tfsdk:"capabilities"`
+	Local         types.Object `tfsdk:"local"`
+	Modal         types.Object `tfsdk:"modal"`
+	Credentials   types.String `tfsdk:"credentials"`
+	Deployment    types.String `tfsdk:"deployment"`
+	AirflowConnID types.String `tfsdk:"airflow_conn_id"`
+	URI           types.String `tfsdk:"uri"`
+	Location      types.String `tfsdk:"location"`
+	Kind          types.String `tfsdk:"kind"`
+	Identity      types.String `tfsdk:"identity"`
+	Capabilities  types.Object `tfsdk:"capabilities"`
 }
 
 type connectionIdentity struct {

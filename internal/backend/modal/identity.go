@@ -19,9 +19,10 @@ import (
 // of within seconds.
 const checkWithin = 10 * time.Second
 
-// Check looks whose token it is, looks the app up anew, and asks for the time. The identity is the
-// workspace's name and the app's id: the same URI exists in every account. In
-// another workspace, or without the app, the identity is the workspace alone.
+// Check looks whose token it is, looks the app up anew, and asks for the time. The
+// identity is the workspace's name and the app's id: the same URI exists in every
+// account. In another workspace, or without the app, the identity is the workspace
+// alone.
 func (a *app) Check(ctx context.Context) (backend.Status, error) {
 	var status backend.Status
 	err := a.promptly(ctx, func(ctx context.Context) (err error) {

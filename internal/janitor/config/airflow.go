@@ -74,7 +74,7 @@ func (c *Config) checkWitness(d *document, connection Connection, at []string) {
 			d.refuse("says of no Airflow that the place is its alone: name it as airflow", append(at, "exclusive")...)
 		}
 		for _, rule := range verdict.Rules() {
-			if rule.Needs&verdict.Airflow != 0 && connection.Rules[rule.Reason] == Mode(verdict.Enforce) {
+			if rule.Reason.NeedsAirflow() && connection.Rules[rule.Reason] == Mode(verdict.Enforce) {
 				d.refuse("nobody can be asked: name an Airflow as airflow", append(at, "rules", string(rule.Reason))...)
 			}
 		}
