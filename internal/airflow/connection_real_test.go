@@ -20,11 +20,10 @@ import (
 type realReading struct {
 	Task   realConnection `json:"task"`
 	Server realConnection `json:"server"`
-	Modal  *struct {
-		TokenID     string `json:"token_id"`
-		TokenSecret string `json:"token_secret"`
-		Environment string `json:"environment"`
-	} `json:"modal"`
+
+	// What ModalHook and OpenSandboxBackend take.
+	Modal       *connectionResult `json:"modal"`
+	OpenSandbox *connectionResult `json:"opensandbox"`
 }
 
 // realConnection has extras of any type: the server takes each of a URI for JSON.
@@ -120,11 +119,15 @@ func TestTheRealAirflowReadsWhatWasWrittenOnAWorkerAndOnItsServer(t *testing.T) 
 				t.Errorf("%s: the %s reads %s differently\n%s", w.row, reader, w.text, diff)
 			}
 		}
-		if w.kind != "modal" {
-			continue
-		}
-		if hook := read.Modal; hook.TokenID != w.want.Login || hook.TokenSecret != w.want.Password || hook.Environment != w.want.Extra["environment"] {
-			t.Errorf("%s: ModalHook takes %+v from %s", w.row, hook, w.text)
+		switch w.kind {
+		case "modal":
+			if !w.want.carries(w.kind, *read.Modal) {
+				t.Errorf("%s: ModalHook takes %+v from %s", w.row, *read.Modal, w.text)
+			}
+		case "opensandbox":
+			if !w.want.carries(w.kind, *read.OpenSandbox) || read.OpenSandbox.APIKey != w.want.Password {
+				t.Errorf("%s: OpenSandboxBackend takes %+v from %s", w.row, *read.OpenSandbox, w.text)
+			}
 		}
 	}
 }

@@ -3,7 +3,7 @@
 
 """Reads connections as Airflow does: a JSON list of {kind, conn_id, value} comes
 in, and of each goes out what a task and what the server hold, and what ModalHook
-takes from it."""
+or OpenSandboxBackend takes from it."""
 
 import json
 import os
@@ -13,6 +13,7 @@ answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # Airflow logs there
 
 from airflow.models.connection import Connection as ServerConnection
+from airflow.providers.common.ai.sandbox.opensandbox import OpenSandboxBackend
 from airflow.providers.modal.hooks.modal import ModalHook
 from airflow.sdk import Connection as TaskConnection
 
@@ -38,6 +39,17 @@ def modal(conn_id):
     return {"token_id": token_id, "token_secret": token_secret, "environment": hook.environment_name}
 
 
+def opensandbox(conn_id):
+    config = OpenSandboxBackend(opensandbox_conn_id=conn_id)._get_connection_config()
+    return {
+        "domain": config.domain,
+        "protocol": config.protocol,
+        "api_key": config.api_key,
+        "request_timeout_seconds": config.request_timeout.total_seconds(),
+        "use_server_proxy": config.use_server_proxy,
+    }
+
+
 def read(row):
     conn_id, value = row["conn_id"], row["value"]
     variable = f"AIRFLOW_CONN_{conn_id.upper()}"
@@ -47,6 +59,7 @@ def read(row):
             "task": fields(TaskConnection.get(conn_id)),
             "server": fields(server_connection(conn_id, value)),
             "modal": modal(conn_id) if row["kind"] == "modal" else None,
+            "opensandbox": opensandbox(conn_id) if row["kind"] == "opensandbox" else None,
         }
     finally:
         del os.environ[variable]
