@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
@@ -94,14 +95,12 @@ func TestFigureSweepOverTenThousandModalSandboxes(t *testing.T) {
 func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
 	const listed, reclaimable = 5_000, 250
 	a := newAccount(t, emulator.Options{Latency: perCall, PageSize: perPage, PollLag: 35 * time.Second}, "limits: {deletes_per_run: 1000}")
-	venv := exec.CommandContext(t.Context(), "../../scripts/venv.sh")
-	venv.Stderr = os.Stderr
-	python, err := venv.Output()
+	python, err := airflowtest.Interpreter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	alive, dead := a.stand(t, listed-reclaimable, nil), a.stand(t, reclaimable, a.torn())
-	loop := exec.CommandContext(t.Context(), strings.TrimSpace(string(python)), "testdata/loop.py", modalApp)
+	loop := exec.CommandContext(t.Context(), python, "testdata/loop.py", modalApp)
 	loop.Env = append(os.Environ(), a.server.Environ()...)
 	theirs, theirCalls := a.spend(t, loop)
 	a.check(t, "dead, after the loop", dead, false)

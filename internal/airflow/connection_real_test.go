@@ -14,6 +14,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 )
 
 // realReading is what the released Airflow reads from one text.
@@ -77,9 +79,9 @@ func writeAll(t *testing.T) (all []written) {
 // readByAirflow has the real Airflow read every text, in one process.
 func readByAirflow(t *testing.T, all []written) []realReading {
 	t.Helper()
-	python, err := exec.Command("../../scripts/venv.sh").Output()
+	python, err := airflowtest.Interpreter(t.Context())
 	if err != nil {
-		t.Fatalf("make the Python environment: %v", err)
+		t.Fatal(err)
 	}
 	questions := make([]map[string]string, len(all))
 	for i, w := range all {
@@ -90,7 +92,7 @@ func readByAirflow(t *testing.T, all []written) []realReading {
 		t.Fatal(err)
 	}
 	var complaints bytes.Buffer
-	command := exec.Command(strings.TrimSpace(string(python)), "testdata/read_connections.py")
+	command := exec.Command(python, "testdata/read_connections.py")
 	command.Env = append(os.Environ(), "AIRFLOW_HOME="+t.TempDir())
 	command.Stdin, command.Stderr = bytes.NewReader(input), &complaints
 	output, err := command.Output()

@@ -12,15 +12,13 @@ import (
 )
 
 // testArrows are the further arrows of tests, by directory; "*" stands for
-// every directory: a test may use the vocabulary, the clock and Airflow's tags to
-// set its stage, and the real parts around what it tests.
+// every directory: a test may use the vocabulary, the clock, Airflow's tags and
+// a real Airflow to set its stage, and the real parts around what it tests.
 var testArrows = map[string][]string{
-	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow"},
-	"internal/airflow/api":   {"internal/airflow/airflowtest"},
+	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow", "internal/airflow/airflowtest"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
-	"internal/e2e":           {"internal/airflow/airflowtest"},
-	"internal/interop":       {"internal/airflow/airflowtest", "internal/airflow/api", "internal/backend", "internal/connect", "internal/emulator/modal"},
+	"internal/interop":       {"internal/airflow/api", "internal/backend", "internal/connect", "internal/emulator/modal"},
 	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
 	"cmd/janitor":            {"internal/emulator/modal"},
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 )
 
 // alreadyThere are the guide's only lines that are not run: they make the Python
@@ -53,6 +55,10 @@ func commands(t *testing.T) string {
 // no other settings, and returns all that was said. What it leaves running is ended.
 func shell(t *testing.T, script string) string {
 	t.Helper()
+	python, err := airflowtest.Interpreter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-eux", "-c", script)
 	cmd.Dir = t.TempDir()
 	for _, variable := range os.Environ() {
@@ -60,7 +66,7 @@ func shell(t *testing.T, script string) string {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
-	cmd.Env = append(cmd.Env, "CLONE="+repository, "HOME="+cmd.Dir, "PATH="+filepath.Dir(python(t))+":"+os.Getenv("PATH"), "NO_COLOR=1", "TF_CLI_ARGS=-no-color")
+	cmd.Env = append(cmd.Env, "CLONE="+repository, "HOME="+cmd.Dir, "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH"), "NO_COLOR=1", "TF_CLI_ARGS=-no-color")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
@@ -70,16 +76,6 @@ func shell(t *testing.T, script string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
-}
-
-// python is the interpreter of the environment that has Airflow.
-func python(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts/venv.sh")).Output()
-	if err != nil {
-		t.Fatalf("make the Python environment: %v", err)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func TestTheGuideLeadsFromAnEmptyFolderToAnAttachedDag(t *testing.T) {

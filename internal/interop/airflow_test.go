@@ -8,6 +8,7 @@ package interop
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 )
 
 // airflowWorker is testdata/worker.py: the released providers in a process of their
@@ -43,17 +46,8 @@ type failure struct {
 
 type logLine struct{ Level, Message string }
 
-// interpreter is a Python with the pinned Airflow.
-func interpreter() (string, error) {
-	out, err := exec.Command("../../scripts/venv.sh").Output()
-	if err != nil {
-		return "", fmt.Errorf("make the Python environment: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 func startAirflow() (*airflowWorker, error) {
-	python, err := interpreter()
+	python, err := airflowtest.Interpreter(context.Background())
 	if err != nil {
 		return nil, err
 	}

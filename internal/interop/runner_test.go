@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 )
 
 // runner is testdata/run_dags.py: a process that runs Dags one after another.
@@ -26,7 +28,7 @@ type runner struct {
 
 func newRunner(t *testing.T, env []string) *runner {
 	t.Helper()
-	python, err := interpreter()
+	python, err := airflowtest.Interpreter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +50,12 @@ func New(t testing.TB, dags string, settings ...string) *Airflow {
 	if err != nil {
 		t.Fatal(err)
 	}
+	python, err := Interpreter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	address := freeAddress(t)
-	a := &Airflow{Home: t.TempDir(), URL: "http://" + address, interpreter: interpreter(t)}
+	a := &Airflow{Home: t.TempDir(), URL: "http://" + address, interpreter: python}
 	a.configure(dags, address, settings)
 	a.putDatabase(t)
 	a.write(t, "passwords.json", fmt.Sprintf("{%q: %q, %q: %q}\n", Admin, Admin, Viewer, Viewer))
@@ -149,25 +152,6 @@ func run(t testing.TB, cmd *exec.Cmd) string {
 		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args[1:], " "), err, out)
 	}
 	return string(out)
-}
-
-// interpreter returns the Python that has the pinned Airflow.
-func interpreter(t testing.TB) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(here(), "../../../scripts/venv.sh"))
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("make the Python environment: %v\n%s", err, &complaints)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// here is the directory of this file.
-func here() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
 }
 
 func freeAddress(t testing.TB) string {

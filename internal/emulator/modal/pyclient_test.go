@@ -11,11 +11,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 )
 
 // pythonClient is Modal's Python client, driven by testdata/client.py.
@@ -32,11 +33,11 @@ func interpreter(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("in short: making a Python environment needs a package index")
 	}
-	out, err := exec.Command("../../../scripts/venv.sh").Output()
+	python, err := airflowtest.Interpreter(t.Context())
 	if err != nil {
-		t.Fatalf("make the Python environment: %v", err)
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	return python
 }
 
 func (s *Server) pythonClient(t *testing.T, r *recorder, generation Generations) *pythonClient {
