@@ -102,6 +102,9 @@ func classed(err error) error {
 	if after := retryAfter(answer); ok && after > 0 {
 		return &backend.RetryAfterError{After: after, Err: errors.New(answer.Message())}
 	}
+	if strings.Contains(err.Error(), missingCredentials) { // its advice is for who writes Go
+		return fmt.Errorf("%w: %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or have a profile in .modal.toml", backend.ErrUnauthorized, missingCredentials)
+	}
 	if class := typedClass(err); class != nil {
 		return fmt.Errorf("%w: %w", class, err)
 	}
@@ -129,8 +132,6 @@ func hasClass(err error) bool {
 
 func typedClass(err error) error {
 	switch {
-	case strings.Contains(err.Error(), missingCredentials):
-		return backend.ErrUnauthorized
 	case is[sdk.NotFoundError](err):
 		return backend.ErrNotFound
 	case is[sdk.AlreadyExistsError](err), is[sdk.ConflictError](err):
