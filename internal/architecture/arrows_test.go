@@ -18,7 +18,8 @@ var testArrows = map[string][]string{
 	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow", "internal/airflow/airflowtest"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
-	"internal/interop":       {"internal/airflow/api", "internal/backend", "internal/connect", "internal/emulator/modal"},
+	"internal/e2e":           {"internal/terraformtest"},
+	"internal/interop":       {"internal/airflow/api", "internal/backend", "internal/connect", "internal/emulator/modal", "internal/terraformtest"},
 	"internal/provider":      {"internal/emulator/modal", "internal/verdict"},
 	"cmd/janitor":            {"internal/emulator/modal"},
 }

@@ -9,20 +9,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+	"github.com/taskowned/terraform-provider-sandbox/internal/terraformtest"
 )
 
 // What all tests share: making it takes most of their time.
 var (
 	server    *emulator.Server
 	watched   = &watcher{}
-	programs  string // directory of the built provider and janitor
+	programs  string // directory of all programs, see terraformtest
 	stack     *terraform
 	worker    *airflowWorker
 	workplace string // directory of everything that is written
@@ -69,19 +69,11 @@ func runAll(m *testing.M) (code int, err error) {
 // makeStack has a Terraform with the built provider make all instances.
 func makeStack() (err error) {
 	programs = filepath.Join(workplace, "bin")
-	if err := command("go", "build", "-o", programs+"/", "../..", "../../cmd/janitor"); err != nil {
+	if err := terraformtest.Install(programs); err != nil {
 		return err
 	}
 	if stack, err = newTerraform(filepath.Join(workplace, "stack")); err != nil {
 		return err
 	}
 	return stack.apply(instances)
-}
-
-// command runs a program of the workshop.
-func command(name string, args ...string) error {
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
 }

@@ -8,11 +8,8 @@ package interop
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 )
@@ -53,22 +50,10 @@ type terraform struct {
 }
 
 func newTerraform(dir string) (*terraform, error) {
-	path, err := exec.Command("../../scripts/terraform.sh").Output()
-	if err != nil {
-		return nil, fmt.Errorf("find a Terraform: %w", err)
-	}
 	if err := os.CopyFS(dir, os.DirFS("testdata/terraform")); err != nil {
 		return nil, err
 	}
-	config := filepath.Join(dir, "cli.tfrc")
-	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides { \"taskowned/sandbox\" = %q }\n}\n", programs)
-	if err := os.WriteFile(config, []byte(overrides), 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.Setenv("TF_CLI_CONFIG_FILE", config); err != nil {
-		return nil, err
-	}
-	program, err := tfexec.NewTerraform(dir, strings.TrimSpace(string(path)))
+	program, err := tfexec.NewTerraform(dir, filepath.Join(programs, "terraform"))
 	if err != nil {
 		return nil, err
 	}
