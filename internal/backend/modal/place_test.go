@@ -308,7 +308,9 @@ func TestWithoutAnyCredentialsNothingIsAsked(t *testing.T) {
 	t.Setenv("MODAL_TOKEN_SECRET", "")
 	t.Setenv("MODAL_CONFIG_PATH", filepath.Join(t.TempDir(), "absent.toml"))
 	for what, use := range uses(at(t, "modal:"), "sb-0123456789012345678901") {
-		t.Run(what, func(t *testing.T) { wantClass(t, use(t.Context()), backend.ErrUnauthorized, "missing credentials: set MODAL_TOKEN_ID") })
+		t.Run(what, func(t *testing.T) {
+			wantClass(t, use(t.Context()), backend.ErrUnauthorized, "missing credentials: set MODAL_TOKEN_ID")
+		})
 	}
 }
 
