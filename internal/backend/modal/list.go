@@ -125,14 +125,8 @@ func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
 		return nil, nil
 	}
 	oldest := page[len(page)-1].GetCreatedAt()
-	for _, info := range page {
-		if info.GetId() == "" {
-			return nil, fmt.Errorf("%w: the list holds a sandbox without an id", backend.ErrUnavailable)
-		}
-	}
-	if moment(oldest).IsZero() {
-		return nil, fmt.Errorf("%w: the list does not say when sandbox %s was made, and so not what follows it",
-			backend.ErrUnavailable, page[len(page)-1].GetId())
+	if err := checkPage(page); err != nil {
+		return nil, err
 	}
 	if p.seen != nil && oldest > p.oldest {
 		return nil, fmt.Errorf("%w: the list went back in time, from %s to %s", backend.ErrUnavailable, moment(p.oldest), moment(oldest))
@@ -155,6 +149,20 @@ func (p *paging) take(page []*pb.SandboxInfo) ([]*pb.SandboxInfo, error) {
 		p.seen[info.GetId()] = true
 	}
 	return fresh, nil
+}
+
+// checkPage refuses a page that does not tell what it holds, or what follows it.
+func checkPage(page []*pb.SandboxInfo) error {
+	for _, info := range page {
+		if info.GetId() == "" {
+			return fmt.Errorf("%w: the list holds a sandbox without an id", backend.ErrUnavailable)
+		}
+	}
+	if last := page[len(page)-1]; moment(last.GetCreatedAt()).IsZero() {
+		return fmt.Errorf("%w: the list does not say when sandbox %s was made, and so not what follows it",
+			backend.ErrUnavailable, last.GetId())
+	}
+	return nil
 }
 
 // fresh returns what the page before did not hold, each once.
