@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -110,16 +111,6 @@ func best(t *testing.T, command func() *exec.Cmd) spent {
 	return least
 }
 
-func figure(t *testing.T, name string, value, limit float64) {
-	t.Helper()
-	verdict := "ok"
-	if value > limit {
-		verdict = "short"
-		t.Errorf("%s is %.2f, over %g", name, value, limit)
-	}
-	fmt.Printf("figure=%s value=%.2f limit=%g verdict=%s\n", name, value, limit, verdict)
-}
-
 func TestFigurePlanOverTenThousandSandboxes(t *testing.T) {
 	y := newYard(t, "")
 	healthy, err := y.make()
@@ -134,11 +125,11 @@ func TestFigurePlanOverTenThousandSandboxes(t *testing.T) {
 	if !strings.Contains(plan.out, " 10,000  9,500 ") || !strings.Contains(plan.out, "\n500 to reclaim") {
 		t.Errorf("the plan is wrong:\n%.1000s", plan.out)
 	}
-	figure(t, "janitor_plan_10000_seconds", plan.took.Seconds(), planSeconds)
-	figure(t, "janitor_plan_10000_mebibytes", plan.mebibytes, planMebibytes)
+	figure.Hold(t, "janitor_plan_10000_seconds", plan.took.Seconds(), planSeconds)
+	figure.Hold(t, "janitor_plan_10000_mebibytes", plan.mebibytes, planMebibytes)
 }
 
 func TestFigureVersionIsInstant(t *testing.T) {
 	version := best(t, func() *exec.Cmd { return exec.CommandContext(t.Context(), binary, "version") })
-	figure(t, "janitor_version_milliseconds", float64(version.took.Milliseconds()), versionMilliseconds)
+	figure.Hold(t, "janitor_version_milliseconds", float64(version.took.Milliseconds()), versionMilliseconds)
 }

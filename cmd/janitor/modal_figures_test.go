@@ -16,6 +16,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -83,10 +84,10 @@ func TestFigureSweepOverTenThousandModalSandboxes(t *testing.T) {
 			ofMeasured = sweep.took.Seconds() / (measured * time.Duration(inTurn)).Seconds()
 		}
 	}
-	figure(t, "janitor_modal_sweep_10000_calls", float64(calls), float64(most))
-	figure(t, "janitor_modal_sweep_10000_mebibytes", best.mebibytes, sweepMebibytes)
-	figure(t, "janitor_modal_sweep_10000_over_time_at_20_ms_a_call", ofNominal, sweepSlack)
-	figure(t, "janitor_modal_sweep_10000_over_time_at_this_machines_calls", ofMeasured, sweepSlack)
+	figure.Hold(t, "janitor_modal_sweep_10000_calls", float64(calls), float64(most))
+	figure.Hold(t, "janitor_modal_sweep_10000_mebibytes", best.mebibytes, sweepMebibytes)
+	figure.Hold(t, "janitor_modal_sweep_10000_over_time_at_20_ms_a_call", ofNominal, sweepSlack)
+	figure.Hold(t, "janitor_modal_sweep_10000_over_time_at_this_machines_calls", ofMeasured, sweepSlack)
 }
 
 // The same sweep as a plain loop over Modal's own client, as people write it. The
@@ -110,6 +111,6 @@ func TestFigureSweepBesideALoopOverModalsPythonClient(t *testing.T) {
 	ours, ourCalls := a.spend(t, a.command(t, "sweep", "--auto-approve"))
 	a.check(t, "dead, after the sweep", dead, false)
 	a.check(t, "alive", alive, true)
-	figure(t, "janitor_modal_calls_over_python_loop_5000", float64(ourCalls)/float64(theirCalls), 0.2)
-	figure(t, "janitor_modal_time_over_python_loop_5000", ours.took.Seconds()/theirs.took.Seconds(), 0.1)
+	figure.Hold(t, "janitor_modal_calls_over_python_loop_5000", float64(ourCalls)/float64(theirCalls), 0.2)
+	figure.Hold(t, "janitor_modal_time_over_python_loop_5000", ours.took.Seconds()/theirs.took.Seconds(), 0.1)
 }

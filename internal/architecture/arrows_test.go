@@ -13,9 +13,9 @@ import (
 
 // testArrows are the further arrows of tests, by directory; "*" stands for
 // every directory: a test may use the vocabulary, the clock, Airflow's tags and
-// a real Airflow to set its stage, and the real parts around what it tests.
+// a real Airflow to set its stage, figures, and the real parts around what it tests.
 var testArrows = map[string][]string{
-	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow", "internal/airflow/airflowtest"},
+	"*":                      {"internal/sandbox", "internal/clock", "internal/airflow", "internal/airflow/airflowtest", "internal/figure"},
 	"internal/backend/local": {"internal/backend/backendtest"},
 	"internal/backend/modal": {"internal/backend/backendtest", "internal/emulator/modal"},
 	"internal/e2e":           {"internal/terraformtest"},

@@ -15,6 +15,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -81,16 +82,6 @@ func TestFigureVerdictsOnTenThousandHeldSandboxes(t *testing.T) {
 	if c := result.Connections[0]; c.Counts.Later != heldSandboxes/2 || c.Counts.Alive != heldSandboxes/2 || c.Airflow.Asked != heldSandboxes+heldRuns {
 		t.Errorf("counted %+v, asked %+v", c.Counts, c.Airflow)
 	}
-	figure(t, "janitor_held_10000_seconds", took.Seconds(), heldSeconds)
-	figure(t, "janitor_held_10000_mebibytes", (float64(h.held)-float64(before))/(1<<20), heldMebibytes)
-}
-
-func figure(t *testing.T, name string, value, limit float64) {
-	t.Helper()
-	word := "ok"
-	if value > limit {
-		word = "short"
-		t.Errorf("%s is %.2f, over %g", name, value, limit)
-	}
-	fmt.Printf("figure=%s value=%.2f limit=%g verdict=%s\n", name, value, limit, word)
+	figure.Hold(t, "janitor_held_10000_seconds", took.Seconds(), heldSeconds)
+	figure.Hold(t, "janitor_held_10000_mebibytes", (float64(h.held)-float64(before))/(1<<20), heldMebibytes)
 }

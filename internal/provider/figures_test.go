@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 )
 
 // TestFigurePlanOfAThousandInstances compares a plan over a thousand sandboxes
@@ -34,7 +35,7 @@ func TestFigurePlanOfAThousandInstances(t *testing.T) {
 			listings++
 		}
 	}
-	report(t, "plan_1000_listings", float64(listings), 1)
+	figure.Hold(t, "plan_1000_listings", float64(listings), 1)
 
 	untraced := traceVariable + "="
 	var reading, idle []time.Duration
@@ -43,7 +44,7 @@ func TestFigurePlanOfAThousandInstances(t *testing.T) {
 		idle = append(idle, ws.timedPlan(untraced, idleVariable+"=1"))
 	}
 	t.Logf("reading %s, idle %s", slices.Min(reading), slices.Min(idle))
-	report(t, "plan_1000_instances", float64(slices.Min(reading))/float64(slices.Min(idle)), limit)
+	figure.Hold(t, "plan_1000_instances", float64(slices.Min(reading))/float64(slices.Min(idle)), limit)
 }
 
 func (ws *workspace) timedPlan(env ...string) time.Duration {
@@ -53,14 +54,4 @@ func (ws *workspace) timedPlan(env ...string) time.Duration {
 		ws.t.Fatalf("exit %d\n%s", code, out)
 	}
 	return clock.System().Now().Sub(begun)
-}
-
-func report(t *testing.T, figure string, value, limit float64) {
-	t.Helper()
-	verdict := "ok"
-	if value > limit {
-		verdict = "short"
-		t.Errorf("%s is %.2f, over %.2f", figure, value, limit)
-	}
-	fmt.Printf("figure=%s value=%.2f limit=%.2f verdict=%s\n", figure, value, limit, verdict)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	emulator "github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 )
 
 // TestFigureAThousandInstancesOnModal refreshes and destroys a thousand
@@ -39,7 +40,7 @@ func TestFigureAThousandInstancesOnModal(t *testing.T) {
 	ws.traced()
 	ws.quiet()
 	pages := instances/page + 1 // the last one is empty, which is how Modal's clients know the end
-	report(t, "modal_refresh_1000_calls", float64(len(ws.traced())), float64(pages+5))
+	figure.Hold(t, "modal_refresh_1000_calls", float64(len(ws.traced())), float64(pages+5))
 
 	untraced := traceVariable + "="
 	var reading, idle []time.Duration
@@ -48,14 +49,14 @@ func TestFigureAThousandInstancesOnModal(t *testing.T) {
 		idle = append(idle, ws.timedPlan(untraced, idleVariable+"=1"))
 	}
 	t.Logf("reading %s, idle %s", slices.Min(reading), slices.Min(idle))
-	report(t, "modal_refresh_1000_instances", float64(slices.Min(reading))/float64(slices.Min(idle)), 1.3)
+	figure.Hold(t, "modal_refresh_1000_instances", float64(slices.Min(reading))/float64(slices.Min(idle)), 1.3)
 
 	ws.traced()
 	begun := clock.System().Now()
 	ws.must("destroy", "-auto-approve", "-refresh=false")
 	took := clock.System().Now().Sub(begun)
-	report(t, "modal_destroy_calls_per_sandbox", float64(len(ws.traced()))/instances, 8)
+	figure.Hold(t, "modal_destroy_calls_per_sandbox", float64(len(ws.traced()))/instances, 8)
 	waiting := instances / 10 * pollLag // Terraform destroys ten at a time
 	t.Logf("destroyed in %s", took)
-	report(t, "modal_destroy_1000_of_waiting_for_the_poll", took.Seconds()/waiting.Seconds(), 0.1)
+	figure.Hold(t, "modal_destroy_1000_of_waiting_for_the_poll", took.Seconds()/waiting.Seconds(), 0.1)
 }

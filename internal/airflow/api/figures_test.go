@@ -6,7 +6,6 @@
 package api
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/airflowtest"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
+	"github.com/taskowned/terraform-provider-sandbox/internal/figure"
 )
 
 const (
@@ -65,16 +65,6 @@ func TestFigureAskAboutTenThousandHeldSandboxes(t *testing.T) {
 		calls += n
 	}
 	const pages = figureHeld / pageSize
-	figure(t, "airflow_ask_10000_held_calls", float64(calls), figureRuns/50+pages+10)
-	figure(t, "airflow_ask_10000_held_seconds", took.Seconds(), askSeconds)
-}
-
-func figure(t *testing.T, name string, value, limit float64) {
-	t.Helper()
-	verdict := "ok"
-	if value > limit {
-		verdict = "short"
-		t.Errorf("%s is %.2f, over %g", name, value, limit)
-	}
-	fmt.Printf("figure=%s value=%.2f limit=%g verdict=%s\n", name, value, limit, verdict)
+	figure.Hold(t, "airflow_ask_10000_held_calls", float64(calls), figureRuns/50+pages+10)
+	figure.Hold(t, "airflow_ask_10000_held_seconds", took.Seconds(), askSeconds)
 }
