@@ -43,7 +43,7 @@ type Answers struct {
 	Runs  map[DagRun]RunAnswer
 	Tasks map[TaskInstance]TaskAnswer
 
-	// Ahead is how far the deployment's clock is before ours, in its last reply;
+	// Ahead is how far the deployment's clock is before ours at least, by its last reply;
 	// it says nothing unless ClockKnown.
 	Ahead      time.Duration
 	ClockKnown bool

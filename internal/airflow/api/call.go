@@ -81,12 +81,13 @@ func (c *Client) attempt(ctx context.Context, call call, token string, content [
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+	begun := c.options.Clock.Now()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return notReached(ctx, err)
 	}
 	defer response.Body.Close()
-	c.theirs.note(response.Header.Get("Date"), c.options.Clock.Now())
+	c.theirs.note(response.Header.Get("Date"), begun, c.options.Clock.Now())
 	said, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes+1))
 	if err != nil {
 		return notReached(ctx, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 )
 
 // session is the token that the last log-in gave.
@@ -69,23 +70,27 @@ func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 	return token, nil
 }
 
-// theirClock is how far the server's clock was before ours in its last reply.
+// theirClock is how far the server's clock was before ours at least, by its last
+// reply.
 type theirClock struct {
 	mu    sync.Mutex
 	by    time.Duration
 	known bool
 }
 
-// note reads the Date of a reply that has just come. It has no fraction: half a
-// second is the least wrong one.
-func (t *theirClock) note(date string, now time.Time) {
+// dateAge is how old a Date may be: it has no fraction, and the server of Airflow
+// (uvicorn) writes it anew once a second.
+const dateAge = 2 * time.Second
+
+// note reads the Date of a reply to what was asked at begun.
+func (t *theirClock) note(date string, begun, ended time.Time) {
 	theirs, err := http.ParseTime(date)
 	if err != nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.by, t.known = theirs.Add(time.Second/2).Sub(now), true
+	t.by, t.known = clock.Apart(theirs, theirs.Add(dateAge), begun, ended), true
 }
 
 func (t *theirClock) ahead() (time.Duration, bool) {

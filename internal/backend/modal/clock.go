@@ -48,13 +48,17 @@ func (c *serverClock) note(reply any, begun time.Time) {
 	case *pb.AuthTokenGetResponse:
 		var claims jwt.RegisteredClaims
 		_, _, err := jwt.NewParser().ParseUnverified(reply.GetToken(), &claims)
+		if err != nil || claims.IssuedAt == nil {
+			return
+		}
 		// A token counts whole seconds.
-		if err == nil && claims.IssuedAt != nil && beyond(claims.IssuedAt.Time, begun.Truncate(time.Second), ended) == 0 {
+		if issued := claims.IssuedAt.Time; clock.Apart(issued, issued.Add(time.Second), begun, ended) == 0 {
 			c.set(0, ended)
 		}
 	case *pb.MountBatchedCheckExistenceResponse:
 		if reply.HasCheckedAt() {
-			c.set(beyond(reply.GetCheckedAt().AsTime(), begun, ended), ended)
+			checked := reply.GetCheckedAt().AsTime()
+			c.set(clock.Apart(checked, checked, begun, ended), ended)
 		}
 	}
 }
@@ -92,15 +96,4 @@ func (s *session) readClock(ctx context.Context) {
 	if _, known := s.Ahead(); !known {
 		slog.WarnContext(ctx, "Modal does not tell its time", "place", s.Scope(), "error", err)
 	}
-}
-
-// beyond is how far a moment lies after an interval; negative: before it.
-func beyond(moment, begun, ended time.Time) time.Duration {
-	switch {
-	case moment.After(ended):
-		return moment.Sub(ended)
-	case moment.Before(begun):
-		return moment.Sub(begun)
-	}
-	return 0
 }

@@ -85,19 +85,3 @@ func TestAClockThatModalDoesNotTellIsNotKnown(t *testing.T) {
 		server.Heal()
 	}
 }
-
-func TestOnlyWhatAReplyCannotHideIsAClocksFault(t *testing.T) {
-	begun := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	ended := begun.Add(10 * time.Second)
-	for moment, want := range map[time.Time]time.Duration{
-		begun.Add(-time.Minute): -time.Minute,
-		begun:                   0,
-		begun.Add(time.Second):  0,
-		ended:                   0,
-		ended.Add(time.Minute):  time.Minute,
-	} {
-		if got := beyond(moment, begun, ended); got != want {
-			t.Errorf("beyond(%s) = %s, want %s", moment, got, want)
-		}
-	}
-}
