@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
 
@@ -48,13 +49,23 @@ func Create(ctx context.Context, b Backend, req Request) (sandbox.Sandbox, error
 		return sandbox.Sandbox{}, err
 	}
 	made, err := b.Create(ctx, req)
-	switch {
-	case err == nil:
+	if err == nil {
 		return made, nil
+	}
+	settleDeadline(ctx)
+	switch {
 	case definite(err), ctx.Err() == nil && !unclear(err):
 		return sandbox.Sandbox{}, err
 	}
 	return recovery{b, req, err}.run(ctx)
+}
+
+// settleDeadline waits until ctx has ended where its deadline has passed: a server
+// that was told of it may give the call up a moment before our own timer fires.
+func settleDeadline(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok && !clock.System().Now().Before(deadline) {
+		<-ctx.Done()
+	}
 }
 
 // definite reports that nothing was made, whatever happened to the context.

@@ -179,6 +179,24 @@ func TestACreateGivenUpLeavesNothing(t *testing.T) {
 	})
 }
 
+// lateTimer is a context whose deadline has passed, and whose timer has not fired.
+type lateTimer struct{ context.Context }
+
+func (lateTimer) Deadline() (time.Time, bool) { return clock.System().Now(), true }
+
+func TestACreateThatTheServerGivesUpAtOurDeadlineLeavesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, fire := context.WithCancelCause(t.Context())
+		b := lostCreate(backend.ErrUnknownOutcome, finds(running("sb-1", time.Time{})), finds())
+		time.AfterFunc(time.Millisecond, func() { fire(context.DeadlineExceeded) })
+		_, err := backend.Create(lateTimer{ctx}, b, newRequest())
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, backend.ErrUnknownOutcome) {
+			t.Errorf("Create = %v, want only the deadline", err)
+		}
+		wantDestroyed(t, b, "sb-1")
+	})
+}
+
 func TestACreateGivenUpBeforehandIsNotMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
