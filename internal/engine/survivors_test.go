@@ -67,22 +67,73 @@ func TestKillAtAnyMomentLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// TestWithoutThePIDNamespaceProcessesSurvive shows what the outer namespace is
-// for: bubblewrap's own way to end with its parent begins too late.
-func TestWithoutThePIDNamespaceProcessesSurvive(t *testing.T) {
-	marker := newMarker()
-	left := killEarly(t, marker, 500, func(l *launch) { l.attributes.Cloneflags &^= syscall.CLONE_NEWPID })
-	if endAll(left); len(left) == 0 {
-		t.Error("no process survived 500 kills")
+// TestKillDuringTheSetUpLeavesNoProcess kills bubblewrap while its child waits
+// to be let go on, which is before the child is bound to bubblewrap's life. The
+// outer namespace ends the child; bubblewrap's own way would begin too late.
+func TestKillDuringTheSetUpLeavesNoProcess(t *testing.T) {
+	if left := killDuringSetUp(t, func(*launch) {}); left > 0 {
+		t.Errorf("%d processes survived", left)
+	}
+	left := killDuringSetUp(t, func(l *launch) { l.attributes.Cloneflags &^= syscall.CLONE_NEWPID })
+	if left == 0 {
+		t.Error("no process survived without the outer namespace")
 	}
 }
 
+// killDuringSetUp returns how many processes are left.
+func killDuringSetUp(t *testing.T, weaken func(*launch)) int {
+	t.Helper()
+	marker := newMarker()
+	spec, err := lent(Spec{Argv: []string{"./probe", "linger", marker}, Work: newWork(t)}).complete(os.Geteuid(), os.Getegid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := engineFor(t).plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weaken(l)
+	gate, opener, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll([]*os.File{gate, opener})
+	l.add("--block-fd", strconv.Itoa(firstDataFD+len(l.data)))
+	report, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.files(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(files)
+	cmd := l.command()
+	cmd.ExtraFiles = append(files, gate)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for tries := 10_000; len(marked(t, marker)) < 2; tries-- {
+		if tries == 0 {
+			t.Fatal("bubblewrap has no child")
+		}
+		time.Sleep(time.Millisecond) // nobody tells when it has
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	left := marked(t, marker)
+	endAll(left)
+	return len(left)
+}
+
 // killEarly starts and kills up to times, until a process is left.
-func killEarly(t *testing.T, marker string, times int, weaken ...func(*launch)) []int {
+func killEarly(t *testing.T, marker string, times int) []int {
 	t.Helper()
 	spec := Spec{Argv: []string{"./probe", "linger", marker}, Work: newWork(t)}
 	for i := range times {
-		p := begin(t, spec, weaken...)
+		p := begin(t, spec)
 		time.Sleep(rand.N(15 * time.Millisecond))
 		p.streams.grace = time.Millisecond // a process that survives holds on to the pipes
 		p.Kill()
