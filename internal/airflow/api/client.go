@@ -12,8 +12,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -22,8 +20,8 @@ import (
 
 // Options say where a deployment is and who asks.
 type Options struct {
-	// URL is what stands before "/api/v2", such as https://airflow.example.com or,
-	// behind a proxy, https://example.com/airflow.
+	// URL is the address of the API server, such as https://airflow.example.com or,
+	// behind a proxy, https://example.com/airflow. See airflow.BaseURL.
 	URL string
 	// Token is used as it is. Without one, Username and Password get one, and a
 	// new one when it is refused.
@@ -47,9 +45,9 @@ type Client struct {
 
 // New returns a client. It makes no call.
 func New(o Options) (*Client, error) {
-	base, err := parseBase(o.URL)
+	base, err := airflow.BaseURL(o.URL)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the URL of Airflow: %w: %w", backend.ErrInvalid, err)
 	}
 	if o.Token == "" && (o.Username == "" || o.Password == "") {
 		return nil, fmt.Errorf("the Airflow at %s: %w: give a token, or a user name and a password", base, backend.ErrUnauthorized)
@@ -83,30 +81,4 @@ func (c *Client) Ask(ctx context.Context, q airflow.Questions) (airflow.Answers,
 	answers := airflow.Answers{Runs: runs, Tasks: tasks}
 	answers.Ahead, answers.ClockKnown = c.theirs.ahead()
 	return answers, nil
-}
-
-// parseBase checks the URL that was configured and returns it as calls use it.
-// What it says of a URL leaves out what may be a secret.
-func parseBase(configured string) (string, error) {
-	end := strings.IndexAny(configured+"?", "?#")
-	base := strings.TrimRight(configured[:end], "/")
-	wrong := func(why string) (string, error) {
-		return "", fmt.Errorf("the URL of Airflow, %q: %w: %s", base, backend.ErrInvalid, why)
-	}
-	u, err := url.Parse(base)
-	switch {
-	case strings.Contains(base, "@"):
-		base = "…@" + base[strings.LastIndex(base, "@")+1:]
-		return wrong("give the user name and the password apart from it")
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "":
-		return wrong("it begins with https:// or http:// and a host")
-	case end < len(configured):
-		return wrong("leave out what begins with ? or #")
-	}
-	for _, end := range []string{"/api/v1", "/api/v2", "/api"} {
-		if before, found := strings.CutSuffix(base, end); found {
-			return wrong("leave out " + end + ": it is " + before)
-		}
-	}
-	return base, nil
 }

@@ -4,13 +4,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
 
@@ -40,31 +39,13 @@ func (c *Config) checkAirflow(d *document) {
 			d.refuse(fmt.Sprintf("its credentials would be those of %q: both are read from %s", other, token), at...)
 		}
 		variables[token] = name
-		address, err := checkURL(deployment.URL)
+		address, err := airflow.BaseURL(deployment.URL)
 		if err != nil {
 			d.refuse(err.Error(), append(at, "url")...)
 		}
 		deployment.URL = address
 		c.Airflow[name] = deployment
 	}
-}
-
-// checkURL makes the URL canonical. Its errors do not repeat it, because what is
-// wrong with it may be a secret.
-func checkURL(text string) (string, error) {
-	if text == "" {
-		return "", errors.New("a deployment needs the url of its API server")
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", errors.New("want an address such as https://airflow.example.com")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("want the address alone: credentials are read from the environment")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/api/v2"):
-		return "", errors.New("want the address of the server, without /api/v2")
-	}
-	return strings.TrimRight(u.String(), "/"), nil
 }
 
 // checkWitness refuses what would be asked nothing, or believed about too much.
