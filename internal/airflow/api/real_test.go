@@ -110,6 +110,18 @@ func (d *deployment) rows(t *testing.T, args ...string) {
 	d.Python(t, "testdata/rows.py", args...)
 }
 
+// copied makes a run like the one of its Dag that has ended, and looks that its
+// tasks are shown.
+func (d *deployment) copied(t *testing.T, dagID, runID string) airflow.DagRun {
+	t.Helper()
+	run := airflow.DagRun{DagID: dagID, RunID: runID}
+	d.rows(t, "copy", dagID, runID)
+	if got := d.askTask(t, task(run, "success")); got.State != "success" {
+		t.Errorf("a task of the run %q: %+v", runID, got)
+	}
+	return run
+}
+
 // askTask asks about one task.
 func (d *deployment) askTask(t *testing.T, task airflow.TaskInstance) airflow.TaskAnswer {
 	t.Helper()
@@ -207,9 +219,7 @@ func everyState(t *testing.T, d *deployment) {
 }
 
 func matched(t *testing.T, d *deployment) {
-	one, other := airflow.DagRun{DagID: "ended", RunID: "twin"}, airflow.DagRun{DagID: "números", RunID: "twin"}
-	d.rows(t, "copy", one.DagID, one.RunID)
-	d.rows(t, "copy", other.DagID, other.RunID)
+	one, other := d.copied(t, "ended", "twin"), d.copied(t, "números", "twin")
 	d.rows(t, "set", "twin", "success", "running")
 	answers, err := d.client.Ask(t.Context(), airflow.Questions{Tasks: []airflow.TaskInstance{
 		task(one, "success"), task(other, "success"), task(other, "failed"), task(endedRun, "failed"),
@@ -244,11 +254,7 @@ func noRow(t *testing.T, d *deployment) {
 }
 
 func purged(t *testing.T, d *deployment) {
-	run := airflow.DagRun{DagID: "ended", RunID: "purged"}
-	d.rows(t, "copy", run.DagID, run.RunID)
-	if got := d.askTask(t, task(run, "success")); got.State != "success" {
-		t.Fatalf("before: %+v", got)
-	}
+	run := d.copied(t, "ended", "purged")
 	d.Call(t, http.MethodDelete, "/api/v2/dags/ended/dagRuns/purged", nil)
 	if got := d.askTask(t, task(run, "success")); got.State != "" || got.Doubt == "" {
 		t.Errorf("the task: %+v", got)
@@ -259,11 +265,7 @@ func purged(t *testing.T, d *deployment) {
 }
 
 func hidden(t *testing.T, d *deployment) {
-	run := airflow.DagRun{DagID: "hidden", RunID: "one"}
-	d.rows(t, "copy", run.DagID, run.RunID)
-	if got := d.askTask(t, task(run, "success")); got.State != "success" {
-		t.Fatalf("before: %+v", got)
-	}
+	run := d.copied(t, "hidden", "one")
 	d.rows(t, "hide", run.DagID)
 	if got := d.askRun(t, run); got.State != "" || !strings.Contains(got.Doubt, "403 Forbidden") {
 		t.Errorf("the run: %+v", got)
@@ -274,8 +276,7 @@ func hidden(t *testing.T, d *deployment) {
 }
 
 func cleared(t *testing.T, d *deployment) {
-	run := airflow.DagRun{DagID: "ended", RunID: "cleared"}
-	d.rows(t, "copy", run.DagID, run.RunID)
+	run := d.copied(t, "ended", "cleared")
 	d.Call(t, http.MethodPost, "/api/v2/dags/ended/clearTaskInstances", map[string]any{
 		"dry_run": false, "only_failed": false, "dag_run_id": run.RunID, "task_ids": []string{"success"},
 	})
@@ -289,11 +290,7 @@ func cleared(t *testing.T, d *deployment) {
 
 func ids(t *testing.T, d *deployment) {
 	for _, id := range []string{"scheduled__2026-10-05T00:00:00+05:30", "a+b c%2Fd?e#f", "ключ", "a..b", "part/one", "..", "."} {
-		run := airflow.DagRun{DagID: "números", RunID: id}
-		d.rows(t, "copy", run.DagID, run.RunID)
-		if got := d.askTask(t, task(run, "success")); got.State != "success" {
-			t.Errorf("the task of %q: %+v", id, got)
-		}
+		run := d.copied(t, "números", id)
 		if got := d.askRun(t, run); got.State != "failed" {
 			t.Errorf("the run %q: %+v", id, got)
 		}
