@@ -149,7 +149,7 @@ told "$next" agent 'already held'
 # ---------------------------------------------------------------- 4
 say '4. Is the holder dead? The janitor asks the Airflow that the sandbox is made for:  janitor plan'
 quietly janitor sweep --auto-approve # a first look only notes it
-condemned() { janitor plan >"$work/plan" && grep -q stale_holder "$work/plan"; }
+condemned() { janitor plan --detailed-exitcode >"$work/plan"; [ $? -eq 10 ]; }
 patiently condemned
 cat "$work/plan"
 say '   It releases the claim, and destroys nothing:  janitor sweep'

@@ -59,7 +59,7 @@ func TestTerraformDeclaresASandboxADagAttachesAndTheJanitorCleansUp(t *testing.T
 	var plan string
 	w.until("the janitor plans to release the claim", func() bool {
 		plan = w.must("janitor", "plan", "--config", "janitor.yaml")
-		return strings.Contains(plan, "stale_holder")
+		return strings.Contains(plan, "1 claim to release")
 	})
 	for _, evidence := range []string{"deployment laptop (tag taskowned_deployment)", claim, "task failed", "(Airflow laptop)"} {
 		if !strings.Contains(plan, evidence) {

@@ -100,7 +100,7 @@ func (p *place) lets(v verdict.Verdict) bool {
 	if _, marked := p.known.Marks[v.Key]; marked {
 		return false
 	}
-	return v.Outcome != verdict.Unheard && p.tally(v) // what can be asked about is kept for that
+	return !p.unheard(v) && p.tally(v) // what can be asked about is kept for that, and what cannot to be named
 }
 
 // survey lists a place once, sandboxes first and then what they left behind.

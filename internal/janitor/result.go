@@ -42,7 +42,7 @@ type ConnectionResult struct {
 	Look     Look              `json:"look"`
 	Airflow  *Hearing          `json:"airflow,omitempty"` // nil: there was nothing to ask
 	Counts   Counts            `json:"counts"`
-	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended, and the unheard of an Airflow that is not heard at all; oldest first
+	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended, and the unheard of an Airflow that is not heard at all; those of another Airflow are alive with a doubt; oldest first
 	Refused  []string          `json:"refused,omitempty"`
 	Emptied  bool              `json:"emptied,omitempty"` // refused because nothing is listed any more, see verdict.Plan
 	Token    string            `json:"token,omitempty"`   // passes the share breaker once, see verdict.Plan

@@ -66,7 +66,7 @@ func (p *place) tally(v verdict.Verdict) bool {
 	switch v.Outcome {
 	case verdict.Alive, verdict.Unheard:
 		c.Alive++
-		if v.Doubt != "" && p.Policy.Airflow.Name != "" {
+		if p.unheard(v) {
 			c.Unheard++
 		}
 	case verdict.Ended:
@@ -79,6 +79,12 @@ func (p *place) tally(v verdict.Verdict) bool {
 		return false
 	}
 	return true
+}
+
+// unheard reports whether something is taken for alive because its Airflow is
+// another, or does not tell of it.
+func (p *place) unheard(v verdict.Verdict) bool {
+	return (v.Outcome == verdict.Alive || v.Outcome == verdict.Unheard) && v.Doubt != "" && p.Policy.Airflow.Name != ""
 }
 
 // count adds the plan to what was counted while looking.
@@ -138,8 +144,8 @@ func (p *place) result() ConnectionResult {
 		}
 	}
 	for _, v := range p.plan.Verdicts {
-		silent := p.hearing != nil && p.hearing.Error != ""
-		if v.Outcome < verdict.Unheard || v.Outcome == verdict.Unheard && silent {
+		silent := p.hearing != nil && p.hearing.Error != "" && v.Outcome == verdict.Unheard
+		if silent || v.Outcome < verdict.Unheard && !p.unheard(v) {
 			continue
 		}
 		c.Verdicts = append(c.Verdicts, v)

@@ -76,12 +76,12 @@ func (s Subject) heldBy(holder string) Subject {
 // hear returns the verdict as it would be if rule were the only one.
 func (v Verdict) hear(rule Rule, s Subject, facts *Facts, policy Policy) Verdict {
 	finding, suspended := rule.ask(s, facts)
-	v.Doubt = finding.Doubt
+	v.Doubt, v.Evidence = finding.Doubt, finding.Evidence
 	if finding.Holds == No {
 		return v
 	}
 	v.Reason, v.Mode, v.Act, v.Claim = rule.Reason, policy.mode(rule), rule.Act, finding.Claim
-	v.Dated, v.Since, v.Evidence = !finding.Undated, finding.Since, finding.Evidence
+	v.Dated, v.Since = !finding.Undated, finding.Since
 	switch {
 	case suspended:
 		v.Outcome = Suspected

@@ -36,12 +36,12 @@ func judgeStaleHolder(s Subject, facts *Facts) Finding {
 	if task == nil {
 		return Finding{Doubt: doubt}
 	}
+	holder := Evidence{"holder", task.Holder(), "tag " + airflow.TagHolder}
 	deployment, stranger := facts.Airflow.speaksFor(box)
 	if stranger != "" {
-		return Finding{Doubt: stranger}
+		return Finding{Evidence: []Evidence{holder}, Doubt: stranger}
 	}
-	evidence := []Evidence{deployment, {"holder", task.Holder(), "tag " + airflow.TagHolder}}
-	finding := over(box, evidence, facts.Airflow.ofTask(*task))
+	finding := over(box, []Evidence{deployment, holder}, facts.Airflow.ofTask(*task))
 	if finding.Holds == Yes {
 		finding.Claim.Holder, finding.Claim.Try = task.Holder(), facts.Airflow.Tasks[*task].Try
 	}

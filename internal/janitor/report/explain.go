@@ -50,7 +50,7 @@ func (e Explanation) Table(w io.Writer) error {
 	rows = append(rows, []string{"  " + yes(e.Protection != ""), "protected", ""})
 	details := []string{""}
 	for _, check := range e.Checks {
-		details = append(details, because(check))
+		details = append(details, because(check.Evidence, check.Doubt))
 	}
 	details = append(details, e.Protection)
 	for i, line := range align(rows)[1:] {
@@ -174,15 +174,13 @@ func (e Explanation) last() string {
 	return ", last: " + e.Error
 }
 
-func because(c verdict.Check) string {
-	text := evidence(c.Evidence)
-	if c.Doubt != "" {
-		if text != "" {
-			text += "; "
-		}
-		text += c.Doubt
+// because is the evidence and, after it, the doubt.
+func because(all []verdict.Evidence, doubt string) string {
+	text := evidence(all)
+	if text != "" && doubt != "" {
+		text += "; "
 	}
-	return text
+	return text + doubt
 }
 
 func mode(m verdict.Mode) string {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,15 @@ func planned() janitor.Result {
 	}
 	later := dead("sb-01JB9", "expired", time.Minute, "")
 	later.Outcome = verdict.Suspected
+	noted := stale("sb-01JC3")
+	noted.Outcome, noted.Mode, noted.Ripe, noted.Doubt = verdict.Suspected, verdict.Report, noon, "one more complete look must agree"
+	refused := dead("sb-01JA7", "failed_teardown", 20*time.Hour, "")
+	refused.Outcome, refused.Ripe, refused.Attempts, refused.Error = verdict.BackingOff, noon.Add(25*time.Minute), 2, "503"
+	stranger := verdict.Verdict{
+		Key: verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JD0"}}, Owner: "terraform:staging/analysis",
+		Evidence: []verdict.Evidence{{Fact: "holder", Value: "etl/manual/load", Source: "tag airflow_holder"}},
+		Doubt:    `the tag taskowned_deployment is "staging", and Airflow prod is "prod"`,
+	}
 	unheard := verdict.Verdict{
 		Key:     verdict.Key{Ref: sandbox.Ref{Handle: "sb-01JD4"}},
 		Outcome: verdict.Unheard, Reason: "finished_owner", Owner: "etl/manual__2026-08-01", Doubt: "Airflow prod cannot tell of its run: 404: purged, or never there",
@@ -58,12 +68,12 @@ func planned() janitor.Result {
 		Connections: []janitor.ConnectionResult{
 			{
 				Name: "modal-prod", Scope: "modal:acme/main/airflow-sandbox", Look: janitor.Look{Complete: true, Took: 3100 * time.Millisecond, LastComplete: noon},
-				Counts:  janitor.Counts{Listed: 1204, Alive: 1187, Protected: 9, Foreign: 2, Ended: 1, Unheard: 7, Reclaim: 2, Release: 1, Report: 1, Later: 1, NeedsYou: 2},
+				Counts:  janitor.Counts{Listed: 1204, Alive: 1187, Protected: 9, Foreign: 2, Ended: 1, Unheard: 7, Reclaim: 2, Release: 1, Report: 1, Later: 3, NeedsYou: 2},
 				Airflow: &janitor.Hearing{Name: "prod", Asked: 12, LastHeard: noon},
 				Verdicts: []verdict.Verdict{
 					quarantined, reported,
 					dead("sb-01JB2", "expired", 47*time.Minute, "etl_with_a_long_name/scheduled__2026-11-30T09:00:00+00:00"),
-					dead("sb-01JB3", "failed_teardown", 20*time.Second, ""), later, unreadable, stale("sb-01JC1"), unheard,
+					dead("sb-01JB3", "failed_teardown", 20*time.Second, ""), refused, later, unreadable, stale("sb-01JC1"), noted, stranger, unheard,
 				},
 				OldestLeak: noon.Add(-50 * time.Hour),
 			},
@@ -150,6 +160,20 @@ func TestTablesAreAsTheyWere(t *testing.T) {
 	golden(t, "clean.txt", table(t, clean))
 }
 
+func TestWhatASweepHasDealtWithDoesNotGoLater(t *testing.T) {
+	r := swept()
+	c := &r.Connections[0]
+	i := slices.IndexFunc(c.Verdicts, func(v verdict.Verdict) bool { return v.Outcome == verdict.Suspected })
+	suspect := c.Verdicts[i]
+	if text := table(t, r); strings.Count(text, suspect.Handle) != 1 {
+		t.Errorf("%s is not to go later once:\n%s", suspect.Handle, text)
+	}
+	c.Actions = append(c.Actions, janitor.Action{Key: suspect.Key, Act: verdict.Release, Reason: suspect.Reason, Result: janitor.Released, At: noon})
+	if text := table(t, r); strings.Count(text, suspect.Handle) != 1 || !strings.Contains(text, suspect.Handle+"  released") {
+		t.Errorf("%s is released, and yet to go later:\n%s", suspect.Handle, text)
+	}
+}
+
 func TestJSONIsAsItWas(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.New(swept(), "janitor").JSON(&b); err != nil {
@@ -217,13 +241,21 @@ func TestEverythingToBeReclaimedIsListedAndTheRestIsBounded(t *testing.T) {
 		kept := dead(fmt.Sprintf("keep-%03d", n), "expired", time.Hour, "")
 		kept.Mode = verdict.Report
 		c.Verdicts = append(c.Verdicts, kept)
+		young := dead(fmt.Sprintf("young-%03d", n), "expired", time.Minute, "")
+		young.Outcome = verdict.Suspected
+		c.Verdicts = append(c.Verdicts, young)
 	}
 	text := table(t, r)
 	if n := strings.Count(text, "lab#go-"); n != 500 {
 		t.Errorf("%d of 500 are listed", n)
 	}
-	if n := strings.Count(text, "lab#keep-"); n >= 50 || !strings.Contains(text, "--output json lists them all") {
-		t.Errorf("%d that are only reported are listed", n)
+	for _, bounded := range []string{"lab#keep-", "lab#young-"} {
+		if n := strings.Count(text, bounded); n == 0 || n >= 50 {
+			t.Errorf("%d of %s are listed", n, bounded)
+		}
+	}
+	if n := strings.Count(text, "--output json lists them all"); n != 2 {
+		t.Errorf("%d sections say that there are more", n)
 	}
 }
 

@@ -43,6 +43,7 @@ func (r Report) Table(w io.Writer) error {
 	r.condemned(&t, "REPORTED ONLY", maxListed, func(_ janitor.ConnectionResult, v verdict.Verdict) bool {
 		return v.Mode == verdict.Report
 	})
+	r.later(&t)
 	r.unheard(&t)
 	r.needsYou(&t)
 	t.line("")
@@ -141,20 +142,6 @@ func (r Report) actions(t *table) {
 				details = append(details, a.Detail)
 			}
 			s.add(strings.Join(details, "; "), c.Name+"#"+a.Handle, string(a.Result), string(a.Reason), dead, owner)
-		}
-	}
-	s.write(t)
-}
-
-// unheard is the section of what is taken for alive because Airflow does not tell
-// of it, while it tells of others.
-func (r Report) unheard(t *table) {
-	s := section{head: []string{"NOT TOLD BY AIRFLOW", "OWNER"}, limit: maxListed}
-	for _, c := range r.Connections {
-		for _, v := range c.Verdicts {
-			if v.Outcome == verdict.Unheard {
-				s.add(v.Doubt, c.Name+"#"+v.Handle, dash(v.Owner))
-			}
 		}
 	}
 	s.write(t)
