@@ -276,6 +276,9 @@ func TestKillIsIdempotentAndHarmlessAfterTheEnd(t *testing.T) {
 	}
 }
 
+// Go never ends the first thread of a process: no test may be given it.
+func init() { runtime.LockOSThread() }
+
 // TestCommandOutlivesTheThreadThatAskedForIt ends a thread of this process, as
 // Go does with one that a goroutine had for itself.
 func TestCommandOutlivesTheThreadThatAskedForIt(t *testing.T) {
