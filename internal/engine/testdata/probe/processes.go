@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,8 +22,13 @@ var weak = map[string]string{
 	"CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
 }
 
-// strongProcess is through when any process can do more than it should.
+// strongProcess is through when any process can do more than it should. The
+// first process takes its filter on only after it has started this one: it is
+// looked at when it waits.
 func strongProcess([]string) error {
+	if err := firstWaits(); err != nil {
+		return err
+	}
 	files, err := filepath.Glob("/proc/[0-9]*/status")
 	if err != nil || len(files) < 2 {
 		return fmt.Errorf("no processes to look at: %v", err)
@@ -41,6 +47,21 @@ func strongProcess([]string) error {
 		}
 	}
 	return refusedf("%d processes can do nothing", len(files))
+}
+
+// firstWaits returns once the first process sleeps, as it does from when it is
+// done with itself.
+func firstWaits() error {
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile("/proc/1/stat")
+		if err != nil {
+			return err
+		}
+		if _, after, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(after, "S") {
+			return nil
+		}
+	}
+	return errors.New("the first process does not come to wait")
 }
 
 // strongMount is through when a mount honours setuid files or devices, or can be
