@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,52 +33,52 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// commands are run in the working directory of one sandbox, in this order.
-var commands = []struct {
+// run is one command and what it must end in.
+type run struct {
 	name string
 	cmd  backend.Command
 	want outcome
-}{
-	{"exit code 0", backend.Command{Argv: []string{"true"}}, outcome{}},
-	{"a command that fails is a result", backend.Command{Argv: []string{"sh", "-c", "exit 3"}}, outcome{code: 3}},
-	{"the highest exit code", backend.Command{Argv: []string{"sh", "-c", "exit 255"}}, outcome{code: 255}},
-	{"streams are kept apart", backend.Command{Argv: []string{"sh", "-c", "echo out; echo err >&2"}},
-		outcome{stdout: "out\n", stderr: "err\n"}},
-	{"the last line needs no end", backend.Command{Argv: []string{"printf", "a\nb"}}, outcome{stdout: "a\nb"}},
-	{"arguments arrive byte for byte",
-		backend.Command{Argv: []string{"sh", "-c", `for a; do printf '<%s>' "$a"; done`, "sh", "", "a b", "-x", "$HOME", "'\"\\", "line\nline", "ä箱", "\xff"}},
-		outcome{stdout: "<><a b><-x><$HOME><'\"\\><line\nline><ä箱><\xff>"}},
-	{"no standard input is an empty one", backend.Command{Argv: []string{"cat"}}, outcome{}},
-	{"standard input arrives byte for byte", backend.Command{Argv: []string{"cat"}, Stdin: bytes.NewReader(everyByte)},
-		outcome{stdout: string(everyByte)}},
-	{"standard input may be left unread",
-		backend.Command{Argv: []string{"echo", "done"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "done\n"}},
-	{"much standard input arrives whole",
-		backend.Command{Argv: []string{"sh", "-c", "wc -c | tr -d ' '"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "1048576\n"}},
-	{"environment arrives byte for byte",
-		backend.Command{Argv: []string{"sh", "-c", `printf '%s|%s|%s' "$A" "$B" "$EMPTY"`}, Env: map[string]string{"A": "x y", "B": "$A 'q' \n=ä", "EMPTY": ""}},
-		outcome{stdout: "x y|$A 'q' \n=ä|"}},
-	{"the sandbox's environment is there", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}}, outcome{stdout: "test"}},
-	{"the command's environment wins", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}, Env: map[string]string{"STAGE": "other"}},
-		outcome{stdout: "other"}},
-	{"the caller's environment does not leak", backend.Command{Argv: []string{"sh", "-c", `printf %s "$TASKOWNED_CANARY"`}}, outcome{}},
-	{"files stay between commands", backend.Command{Argv: []string{"sh", "-c", "mkdir -p kept && echo here > kept/file"}}, outcome{}},
-	{"commands start in the working directory", backend.Command{Argv: []string{"cat", "kept/file"}}, outcome{stdout: "here\n"}},
+}
+
+// runs are to be run in the working directory of one sandbox, in this order.
+func runs() []run {
+	return []run{
+		{"exit code 0", backend.Command{Argv: []string{"true"}}, outcome{}},
+		{"a command that fails is a result", backend.Command{Argv: []string{"sh", "-c", "exit 3"}}, outcome{code: 3}},
+		{"the highest exit code", backend.Command{Argv: []string{"sh", "-c", "exit 255"}}, outcome{code: 255}},
+		{"streams are kept apart", backend.Command{Argv: []string{"sh", "-c", "echo out; echo err >&2"}},
+			outcome{stdout: "out\n", stderr: "err\n"}},
+		{"the last line needs no end", backend.Command{Argv: []string{"printf", "a\nb"}}, outcome{stdout: "a\nb"}},
+		{"arguments arrive byte for byte",
+			backend.Command{Argv: []string{"sh", "-c", `for a; do printf '<%s>' "$a"; done`, "sh", "", "a b", "-x", "$HOME", "'\"\\", "line\nline", "ä箱", "\xff"}},
+			outcome{stdout: "<><a b><-x><$HOME><'\"\\><line\nline><ä箱><\xff>"}},
+		{"no standard input is an empty one", backend.Command{Argv: []string{"cat"}}, outcome{}},
+		{"standard input arrives byte for byte", backend.Command{Argv: []string{"cat"}, Stdin: bytes.NewReader(everyByte)},
+			outcome{stdout: string(everyByte)}},
+		{"standard input may be left unread",
+			backend.Command{Argv: []string{"echo", "done"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "done\n"}},
+		{"much standard input arrives whole",
+			backend.Command{Argv: []string{"sh", "-c", "wc -c | tr -d ' '"}, Stdin: bytes.NewReader(make([]byte, 1<<20))}, outcome{stdout: "1048576\n"}},
+		{"environment arrives byte for byte",
+			backend.Command{Argv: []string{"sh", "-c", `printf '%s|%s|%s' "$A" "$B" "$EMPTY"`}, Env: map[string]string{"A": "x y", "B": "$A 'q' \n=ä", "EMPTY": ""}},
+			outcome{stdout: "x y|$A 'q' \n=ä|"}},
+		{"the sandbox's environment is there", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}}, outcome{stdout: "test"}},
+		{"the command's environment wins", backend.Command{Argv: []string{"sh", "-c", `printf %s "$STAGE"`}, Env: map[string]string{"STAGE": "other"}},
+			outcome{stdout: "other"}},
+		{"the caller's environment does not leak", backend.Command{Argv: []string{"sh", "-c", `printf %s "$TASKOWNED_CANARY"`}}, outcome{}},
+		{"files stay between commands", backend.Command{Argv: []string{"sh", "-c", "mkdir -p kept && echo here > kept/file"}}, outcome{}},
+		{"commands start in the working directory", backend.Command{Argv: []string{"cat", "kept/file"}}, outcome{stdout: "here\n"}},
+	}
 }
 
 func testCommands(t *testing.T, p *place) {
-	t.Setenv("TASKOWNED_CANARY", "leaked")
+	canary(t)
 	spec := p.spec()
 	spec.Env = map[string]string{"STAGE": "test"}
 	made := p.createFrom(t, p.request(spec, nil))
 
-	for _, c := range commands {
+	for _, c := range runs() {
 		t.Run(c.name, func(t *testing.T) {
-			if again, ok := c.cmd.Stdin.(io.Seeker); ok { // an earlier Run has read it
-				if _, err := again.Seek(0, io.SeekStart); err != nil {
-					t.Fatal(err)
-				}
-			}
 			got := p.exec(t, made.Ref, c.cmd)
 			if got.ExitCode != c.want.code || string(got.Stdout) != c.want.stdout || string(got.Stderr) != c.want.stderr {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, %q, %q",
@@ -137,6 +138,16 @@ func testCommands(t *testing.T, p *place) {
 			t.Errorf("applied timeout %s in a sandbox of %s", got.AppliedTimeout, spec.Lifetime)
 		}
 	})
+}
+
+// canary puts a variable into the environment of this process for good. It may be
+// set by many at once: where a place is tested in many variants, they run in
+// parallel, which t.Setenv rules out.
+func canary(t *testing.T) {
+	t.Helper()
+	if err := os.Setenv("TASKOWNED_CANARY", "leaked"); err != nil { //nolint:usetesting // see above
+		t.Fatal(err)
+	}
 }
 
 func testLongOutput(t *testing.T, p *place, ref sandbox.Ref) {

@@ -6,7 +6,11 @@
 package modal
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -108,8 +112,14 @@ func positions(t *testing.T) map[string]position {
 	return all
 }
 
+// The positions wait more than they compute, so they run in parallel. Modal's
+// client finds the emulator of each in a profile of its own.
 func TestModalSandboxesKeepEveryPromise(t *testing.T) {
-	for generation, v2 := range map[string]string{"V2": "1", "V1": "0"} {
+	profiles := filepath.Join(t.TempDir(), "modal.toml")
+	t.Setenv("MODAL_CONFIG_PATH", profiles)
+	t.Setenv("MODAL_SERVER_URL", "")
+	t.Setenv("MODAL_SANDBOX_V2", "")
+	for _, generation := range []string{"V2", "V1"} {
 		for name, position := range positions(t) {
 			t.Run(generation+"/"+name, func(t *testing.T) {
 				if testing.Short() && (generation != "V2" || name != "orderly") {
@@ -119,11 +129,12 @@ func TestModalSandboxesKeepEveryPromise(t *testing.T) {
 					return slices.Contains(position.slow, section) && (generation == "V2" || len(position.slow) == len(slow))
 				})
 				position.FailBuilds = []string{"taskowned.invalid"}
-				server := start(t, position.Options)
-				t.Setenv("MODAL_SANDBOX_V2", v2)
+				server := emulate(t, position.Options)
+				profile := addProfile(t, profiles, server, generation == "V2")
+				t.Parallel()
 				backendtest.Run(t, backendtest.Factory{
-					Open:           opener(t, "modal:"),
-					Elsewhere:      opener(t, "modal://main/elsewhere?egress_enforcement=sni"),
+					Open:           opener(t, "modal:", profile),
+					Elsewhere:      opener(t, "modal://main/elsewhere?egress_enforcement=sni", profile),
 					Advance:        func(_ *testing.T, d time.Duration) { server.Advance(d) },
 					Image:          backend.ImageSpec{From: "python:3.12-slim", Commands: []string{"RUN pip install pandas"}},
 					OutlivesCaller: true,
@@ -134,8 +145,24 @@ func TestModalSandboxesKeepEveryPromise(t *testing.T) {
 	}
 }
 
-// start starts an emulator and points the environment to it.
-func start(t *testing.T, options emulator.Options) *emulator.Server {
+// addProfile adds a section to a file of Modal's client, and returns the
+// credentials that make it be read.
+func addProfile(t *testing.T, file string, server *emulator.Server, v2 bool) backend.Credentials {
+	t.Helper()
+	profiles, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(profiles, "[%q]\nserver_url = %q\ntoken_id = %q\ntoken_secret = %q\nsandbox_v2 = %t\n",
+		t.Name(), server.URL(), server.Token().ID, server.Token().Secret, v2)
+	if err := errors.Join(err, profiles.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return backend.Credentials{fieldProfile: t.Name()}
+}
+
+// emulate starts an emulator and closes it with the test.
+func emulate(t *testing.T, options emulator.Options) *emulator.Server {
 	t.Helper()
 	server, err := emulator.Start(options)
 	if err != nil {
@@ -146,6 +173,13 @@ func start(t *testing.T, options emulator.Options) *emulator.Server {
 			t.Errorf("close the emulator: %v", err)
 		}
 	})
+	return server
+}
+
+// start starts an emulator and points the environment to it.
+func start(t *testing.T, options emulator.Options) *emulator.Server {
+	t.Helper()
+	server := emulate(t, options)
 	for _, variable := range server.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
@@ -153,8 +187,8 @@ func start(t *testing.T, options emulator.Options) *emulator.Server {
 	return server
 }
 
-// opener opens the app of a URI with the credentials of the environment.
-func opener(t *testing.T, uri string) func(*testing.T, *backend.Caller) backend.Backend {
+// opener opens the app of a URI; without credentials, with those of the environment.
+func opener(t *testing.T, uri string, credentials backend.Credentials) func(*testing.T, *backend.Caller) backend.Backend {
 	t.Helper()
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -165,7 +199,7 @@ func opener(t *testing.T, uri string) func(*testing.T, *backend.Caller) backend.
 		t.Fatal(err)
 	}
 	return func(_ *testing.T, caller *backend.Caller) backend.Backend {
-		a := newApp(conn, nil, caller, clock.System())
+		a := newApp(conn, credentials, caller, clock.System())
 		a.findLag = 200 * time.Millisecond // the emulator has made a sandbox at once, if at all
 		return a
 	}

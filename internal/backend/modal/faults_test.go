@@ -42,7 +42,7 @@ func opened(t *testing.T, options emulator.Options, uri string) (*emulator.Serve
 
 func at(t *testing.T, uri string) *app {
 	t.Helper()
-	return opener(t, uri)(t, &backend.Caller{MinWait: time.Millisecond}).(*app)
+	return opener(t, uri, nil)(t, &backend.Caller{MinWait: time.Millisecond}).(*app)
 }
 
 func request() backend.Request {

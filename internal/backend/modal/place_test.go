@@ -149,7 +149,7 @@ func TestAServerThatIsNotThereFailsWithinSeconds(t *testing.T) {
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Setenv("MODAL_SERVER_URL", url)
-			a := opener(t, "modal:")(t, &backend.Caller{})
+			a := opener(t, "modal:", nil)(t, &backend.Caller{})
 			begun := clock.System().Now()
 			_, err := a.Check(t.Context())
 			wantClass(t, err, class)
