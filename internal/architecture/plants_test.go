@@ -29,7 +29,7 @@ var orderly = map[string]string{
 		"import \"" + modulePath + "/internal/clock\"\n\n" +
 		"var clk = clock.Now\n\nfunc Serve() { _ = clk() }\n",
 	"internal/vendors/a/a.go":      header + "// Package a is one vendor.\npackage a\n",
-	"internal/vendors/a/a_test.go": header + "package a_test\n",
+	"internal/vendors/a/a_test.go": header + "package a_test\n\nfunc init() {}\n",
 	"internal/connect/connect.go": header + "// Package connect lists.\npackage connect\n\n" +
 		"import _ \"embed\"\n\nimport \"" + modulePath + "/internal/vendors/a\"\n\nvar _ = a.X\n",
 	"internal/connect/connect_test.go": header + "package connect\n\n" +
