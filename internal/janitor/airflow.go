@@ -16,26 +16,29 @@ import (
 )
 
 // Airflow is one Airflow deployment. It answers what it is asked at once; an error
-// means that nothing is known. It is safe for concurrent use.
+// means that nothing is known. Asked about nothing, it shows that it can be asked.
+// It is safe for concurrent use.
 type Airflow interface {
 	Ask(context.Context, airflow.Questions) (airflow.Answers, error)
 }
 
-// hearAll asks each Airflow once about all that the looks have met of its own.
+// hearAll asks each Airflow once about all that the looks have met of its own, and
+// whether it can be asked where they met nothing: else a wrong password would show
+// only when the first claim is stale.
 func (r *run) hearAll(ctx context.Context) {
 	asks := make(map[string]airflow.Questions)
 	for _, p := range r.places {
 		name := p.Policy.Airflow.Name
+		if name == "" {
+			continue
+		}
+		p.hearing = &Hearing{Name: name, LastHeard: p.known.LastHeard}
 		if p.AirflowError != nil {
-			p.hearing = &Hearing{Name: name, LastHeard: p.known.LastHeard}
 			p.noteHearing(r, p.untold().Doubt)
 			continue
 		}
 		asked := r.questions(p, &p.facts)
-		if asked.Len() == 0 {
-			continue
-		}
-		p.hearing = &Hearing{Name: name, Asked: asked.Len(), LastHeard: p.known.LastHeard}
+		p.hearing.Asked = asked.Len()
 		asks[name] = asks[name].And(asked)
 	}
 	told := make(map[string]*telling)
@@ -44,7 +47,11 @@ func (r *run) hearAll(ctx context.Context) {
 	for name, asked := range asks {
 		t := new(telling)
 		told[name] = t
-		group.Go(func() error { *t = r.question(ctx, name, asked, r.ListTimeout); return nil })
+		timeout := r.ListTimeout
+		if asked.Len() == 0 {
+			timeout = r.CallTimeout
+		}
+		group.Go(func() error { *t = r.question(ctx, name, asked, timeout); return nil })
 	}
 	_ = group.Wait() // nobody returns an error: each tells of its own
 	for _, p := range r.places {
@@ -120,7 +127,7 @@ func (p *place) believe(told *telling, facts *verdict.Facts) {
 
 func (p *place) noteHearing(r *run, why string) {
 	if p.hearing.Error = why; why == "" {
-		p.hearing.LastHeard = p.facts.Now
+		p.hearing.LastHeard = r.Clock.Now()
 		return
 	}
 	r.Log.Warn("Airflow is not heard", "connection", p.Name, "airflow", p.hearing.Name, "error", why)

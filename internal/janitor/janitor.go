@@ -42,7 +42,7 @@ type place struct {
 	look    Look
 	facts   verdict.Facts
 	counts  Counts
-	hearing *Hearing // nil: there was nothing to ask
+	hearing *Hearing // nil: no Airflow is named
 	plan    verdict.Plan
 
 	unasked verdict.Marks // the marks of what is to be asked, as they were before

@@ -383,11 +383,27 @@ func TestOneAirflowIsAskedOnceForAllConnectionsThatNameIt(t *testing.T) {
 		opts.Connections[i].Policy.Airflow = verdict.Deployment{Name: name, Marker: "prod"}
 	}
 	result := sweep(t, opts)
-	if len(prod.asked) != 1 || len(prod.asked[0].Tasks) != 1 || len(lab.asked) != 0 {
-		t.Errorf("asked %v and %v", prod.asked, lab.asked)
+	if len(prod.asked) != 1 || len(prod.asked[0].Tasks) != 1 || len(lab.asked) != 1 || lab.asked[0].Len() != 0 {
+		t.Errorf("asked %v and, about nothing, %v", prod.asked, lab.asked)
 	}
-	if a, c := result.Connections[0].Airflow, result.Connections[2].Airflow; a == nil || a.Asked != 1 || c != nil {
+	if a, c := result.Connections[0].Airflow, result.Connections[2].Airflow; a == nil || a.Asked != 1 || c == nil || c.Asked != 0 || !c.LastHeard.Equal(noon) {
 		t.Errorf("heard %+v and %+v", a, c)
+	}
+}
+
+func TestAnAirflowThatIsNotHeardIsSaidWhereNothingIsHeldAndSparesNothingExpired(t *testing.T) {
+	l, d := newLab(dead("first")), ended()
+	d.err = errors.New("401: the password is wrong")
+	opts := enforcing(l)
+	opts.Airflow = map[string]Airflow{"prod": d}
+	opts.Connections[0].Policy.Airflow = verdict.Deployment{Name: "prod", Marker: "prod"}
+	result := sweep(t, opts)
+	expect(t, "reclaimed", said(result), []string{"first reclaimed"})
+	if told := result.Connections[0].Airflow; told == nil || !strings.Contains(told.Error, "the password is wrong") || result.Exit != ExitPartial {
+		t.Errorf("heard %+v, exit %d", told, result.Exit)
+	}
+	if len(d.asked) != 1 {
+		t.Errorf("asked %v, want once about nothing", d.asked)
 	}
 }
 

@@ -40,7 +40,7 @@ type ConnectionResult struct {
 	Name     string            `json:"name"`
 	Scope    string            `json:"scope"`
 	Look     Look              `json:"look"`
-	Airflow  *Hearing          `json:"airflow,omitempty"` // nil: there was nothing to ask
+	Airflow  *Hearing          `json:"airflow,omitempty"` // nil: none is named for it
 	Counts   Counts            `json:"counts"`
 	Verdicts []verdict.Verdict `json:"verdicts"` // all but the plainly alive, protected, foreign and ended, and the unheard of an Airflow that is not heard at all; those of another Airflow are alive with a doubt; oldest first
 	Refused  []string          `json:"refused,omitempty"`
@@ -65,7 +65,7 @@ type Look struct {
 // Hearing is how the Airflow of one connection was asked.
 type Hearing struct {
 	Name      string    `json:"name"`
-	Asked     int       `json:"asked"`           // runs and tasks
+	Asked     int       `json:"asked"`           // runs and tasks; 0: only whether it can be asked
 	Error     string    `json:"error,omitempty"` // why nothing that it says is believed
 	LastHeard time.Time `json:"last_heard,omitzero"`
 }

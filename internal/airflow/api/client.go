@@ -62,14 +62,23 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
+// nobody is a task instance that cannot be: a Dag's id has no colon.
+var nobody = []airflow.TaskInstance{{DagRun: airflow.DagRun{DagID: ":", RunID: ":"}, TaskID: ":", MapIndex: -1}}
+
 // Ask asks about runs and tasks, each of which has an answer in what it returns.
 // An error means that nothing is known: the deployment cannot be reached, refuses
 // the account, or is no Airflow. What Airflow would not say of one run or task is
 // that one's Doubt.
 //
 // It reads one list for every 50 runs whose tasks are asked about, two for all
-// runs, each in as many calls as it has pages, and a few single runs.
+// runs, each in as many calls as it has pages, and a few single runs. Asked about
+// nothing, it reads a list of nothing, and so finds out whether it can be asked.
 func (c *Client) Ask(ctx context.Context, q airflow.Questions) (airflow.Answers, error) {
+	if q.Len() == 0 {
+		if _, err := c.listTasks(ctx, nobody); err != nil {
+			return airflow.Answers{}, err
+		}
+	}
 	tasks, err := c.askTasks(ctx, q.Tasks)
 	if err != nil {
 		return airflow.Answers{}, err

@@ -101,12 +101,33 @@ func TestAnEmptyFilterCannotBeSent(t *testing.T) {
 			t.Errorf("%s", body)
 		}
 	}
-	c := withToken(t, func(call string, _ []byte) reply {
-		t.Errorf("nothing was asked, and %s was called", call)
-		return reply{}
-	})
-	if _, err := c.Ask(t.Context(), airflow.Questions{}); err != nil {
-		t.Error(err)
+}
+
+func TestAskedAboutNothingItFindsOutWhetherItCanBeAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		said reply
+		want error
+	}{
+		"it can":               {pageJSON(0), nil},
+		"the token is refused": {reply{status: http.StatusUnauthorized, body: `{"detail":"Not authenticated"}`}, backend.ErrUnauthorized},
+		"the role is":          {reply{status: http.StatusForbidden, body: `{"detail":"Forbidden"}`}, backend.ErrUnauthorized},
+		"it is no Airflow":     {reply{body: "<html>welcome</html>"}, backend.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls []string
+			client := withToken(t, func(call string, body []byte) reply {
+				calls = append(calls, call+" "+string(body))
+				return c.said
+			})
+			answers, err := client.Ask(t.Context(), airflow.Questions{})
+			if !errors.Is(err, c.want) || len(answers.Tasks) > 0 {
+				t.Errorf("answers %v, error %v; want %v", answers.Tasks, err, c.want)
+			}
+			want := "POST " + taskList + ` {"dag_ids":[":"],"dag_run_ids":[":"],"task_ids":[":"],"page_offset":0,"page_limit":500}`
+			if !slices.Equal(calls, []string{want}) {
+				t.Errorf("called %q, want %q alone", calls, want)
+			}
+		})
 	}
 }
 

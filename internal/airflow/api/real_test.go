@@ -165,6 +165,7 @@ func TestARealAirflow(t *testing.T) {
 		{"many pages are read to the end", manyPages},
 		{"many runs take few calls", manyRuns},
 		{"a refused token is replaced once", refusedToken},
+		{"asked about nothing, it takes the account or refuses it in one call", askedNothing},
 		{"a wrong account is told without its secrets", wrongAccount},
 		{"a URL that is not the base is told", wrongURL},
 		{"a path may stand before the API", prefix},
@@ -374,6 +375,27 @@ func refusedToken(t *testing.T, d *deployment) {
 	}
 	if _, err := given.Ask(t.Context(), airflow.Questions{Runs: []airflow.DagRun{endedRun}}); err != nil {
 		t.Errorf("with a token: %v", err)
+	}
+}
+
+func askedNothing(t *testing.T, d *deployment) {
+	for password, want := range map[string]error{airflowtest.Viewer: nil, "not-the-password": backend.ErrUnauthorized} {
+		caller := &backend.Caller{}
+		client, err := New(Options{URL: d.URL, Username: airflowtest.Viewer, Password: password, Caller: caller, Clock: clock.System()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := client.Ask(t.Context(), airflow.Questions{})
+		if !errors.Is(err, want) || err == nil && !answers.ClockKnown {
+			t.Errorf("%+v, error %v; want %v", answers, err, want)
+		}
+		calls := 0
+		for _, n := range caller.Counts() {
+			calls += n
+		}
+		if calls > 2 {
+			t.Errorf("%v: a log-in and a list are enough", caller.Counts())
+		}
 	}
 }
 
