@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,7 +33,8 @@ func (a *app) cp() *cobra.Command {
 		Long: `Copies one file. One of SOURCE and TARGET is HANDLE:PATH, the other a file of
 this host, or - for standard input or output. A file of this host whose name
 holds a colon is written with a slash before it, as in ./a:b. Nothing is left at
-the target when the copy fails. The bytes are copied, and no permissions.`,
+the target when the copy fails, and what is no regular file is never replaced. The
+bytes are copied, and no permissions.`,
 		Args: arguments("CONNECTION", "SOURCE", "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
@@ -88,7 +90,11 @@ func (a *app) copyOut(cmd *cobra.Command, conn connection, source end, target st
 		return err
 	}
 	read := func(w io.Writer) (int64, error) {
-		n, err := conn.ReadFile(cmd.Context(), s.Ref, source.path, limit, w)
+		into := &outward{to: w}
+		n, err := conn.ReadFile(cmd.Context(), s.Ref, source.path, limit, into)
+		if into.failed != nil {
+			return n, into.failed
+		}
 		return n, conn.at(s.Handle, err)
 	}
 	if target == "-" {
@@ -98,11 +104,30 @@ func (a *app) copyOut(cmd *cobra.Command, conn connection, source end, target st
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		target = filepath.Join(target, path.Base(source.path))
 	}
-	n, err := replaceFile(target, read)
+	file, err := replaceable(target)
+	if err != nil {
+		return err
+	}
+	n, err := replaceFile(file, read)
 	if err != nil {
 		return err
 	}
 	return a.printCopied(cmd, copied{s.Handle, source.path, target, n})
+}
+
+// replaceable is the file that target leads to. A device or a pipe is refused: a
+// file moved to its place would take it from this host.
+func replaceable(target string) (string, error) {
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return target, nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", usage("%s is not a regular file; with - for TARGET the file goes to standard output", target)
+	}
+	return filepath.EvalSymlinks(target)
 }
 
 // replaceFile writes a file beside target and moves it there once it is whole.
@@ -142,16 +167,30 @@ func (a *app) copyIn(cmd *cobra.Command, conn connection, source string, target 
 	}
 	counted := &bounded{ctx: cmd.Context(), from: from, limit: limit}
 	if err := conn.WriteFile(cmd.Context(), s.Ref, target.path, counted); err != nil {
-		return conn.at(s.Handle, err)
+		return cmp.Or(counted.failed, conn.at(s.Handle, err))
 	}
 	return a.printCopied(cmd, copied{s.Handle, source, target.path, counted.read})
 }
 
-// bounded reads up to limit bytes and fails for one more, or when ctx ends.
+// outward remembers why this host took no more: a backend has no words for that.
+type outward struct {
+	to     io.Writer
+	failed error
+}
+
+func (o *outward) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	o.failed = cmp.Or(o.failed, err)
+	return n, err
+}
+
+// bounded reads up to limit bytes and fails for one more, or when ctx ends. It
+// remembers why this host gave no more.
 type bounded struct {
 	ctx         context.Context
 	from        io.Reader
 	read, limit int64
+	failed      error
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -161,6 +200,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if b.read += int64(n); b.read > b.limit {
 		return 0, fmt.Errorf("%w: more than %d bytes", backend.ErrTooLarge, b.limit)
+	}
+	if err != nil && err != io.EOF {
+		b.failed = err
 	}
 	return n, err
 }
