@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,7 @@ func subcommand(_ *cobra.Command, args []string) error {
 
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("there are no arguments, only flags: %q", args)
+		return usage("there are no arguments, only flags: %q", strings.Join(args, " "))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func selection(c *config.Config, names, uris []string) ([]string, error) {
 	names = slices.Clone(names)
 	for _, name := range names {
 		if _, ok := c.Connections[name]; !ok {
-			return nil, usage("there is no connection %q; there are %s", name, list(c.Names()))
+			return nil, usage("there is no connection %q: the configuration has %s", name, list(c.Names()))
 		}
 	}
 	for _, uri := range uris {
@@ -130,7 +130,7 @@ func subject(arguments []string) (connection, handle string, err error) {
 		connection, handle = arguments[0], arguments[1]
 	}
 	if connection == "" || handle == "" {
-		return "", "", usage("want CONNECTION HANDLE, such as local: taskowned-4odwe3, or CONNECTION#HANDLE, not %q", arguments)
+		return "", "", usage("want CONNECTION HANDLE, such as local: taskowned-4odwe3, or CONNECTION#HANDLE, not %q", strings.Join(arguments, " "))
 	}
 	return connection, handle, nil
 }

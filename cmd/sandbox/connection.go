@@ -27,7 +27,7 @@ func open(uri string) (connection, error) {
 	}
 	b, err := connect.Open(parsed, connect.Options{})
 	if err != nil {
-		return connection{}, &located{fmt.Errorf("open %s: %w", parsed, err), parsed.String(), ""}
+		return connection{}, &located{fmt.Errorf("open %q: %w", parsed, err), parsed.String(), ""}
 	}
 	return connection{b, parsed.String()}, nil
 }
@@ -42,7 +42,7 @@ func (conn connection) at(handle string, err error) error {
 
 // refuse is at for what we say, and not the backend.
 func (conn connection) refuse(attempt, handle string, err error) error {
-	return conn.at(handle, fmt.Errorf("%s %s on %s: %w", attempt, handle, conn.uri, err))
+	return conn.at(handle, fmt.Errorf("%s %s on %q: %w", attempt, handle, conn.uri, err))
 }
 
 // find reads the sandbox whose handle is, or alone begins with, given.
@@ -82,7 +82,7 @@ func (conn connection) find(ctx context.Context, given string) (sandbox.Sandbox,
 		handles[i] = s.Handle
 	}
 	return sandbox.Sandbox{}, usageError{
-		fmt.Errorf("%q on %s may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
+		fmt.Errorf("%q on %q may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
 		"write more of the handle",
 	}
 }

@@ -23,7 +23,7 @@ func TestWhatToDoIsSaidOnlyWhereTheClassAloneTells(t *testing.T) {
 		backend.ErrUnauthorized:   {cli.ExitUnreachable, ""}, // a directory of another user's has no credentials
 		backend.ErrConflict:       {cli.ExitFailed, ""},      // an expired sandbox was changed by nobody
 	} {
-		err := &located{fmt.Errorf("list on local:: %w", class), "local:", ""}
+		err := &located{fmt.Errorf("list on \"local:\": %w", class), "local:", ""}
 		if f := asFailure(t.Context(), &cobra.Command{Use: "list"}, err); f.status != want.status || f.Next != want.next {
 			t.Errorf("%v: exit status %d, next %q", class, f.status, f.Next)
 		}

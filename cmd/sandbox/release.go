@@ -42,7 +42,7 @@ the sandbox meanwhile.`,
 				return a.printReleased(cmd, released{Handle: s.Handle})
 			}
 			if !approved {
-				if err := confirm(cmd, fmt.Sprintf("%s on %s is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, conn.uri, describeHolder(holder))); err != nil {
+				if err := confirm(cmd, fmt.Sprintf("%s on %q is held by %s.\nIs that over, and shall its claim be dropped?", s.Handle, conn.uri, describeHolder(holder))); err != nil {
 					return err
 				}
 			}

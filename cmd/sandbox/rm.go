@@ -110,7 +110,7 @@ func (a *app) question(conn connection, doomed []sandbox.Sandbox) string {
 		}
 		lines = append(lines, line)
 	}
-	return fmt.Sprintf("Destroy on %s, with all that is inside:\n%s\nGo on?", conn.uri, strings.Join(lines, "\n"))
+	return fmt.Sprintf("Destroy on %q, with all that is inside:\n%s\nGo on?", conn.uri, strings.Join(lines, "\n"))
 }
 
 func (a *app) destroy(ctx context.Context, conn connection, ref sandbox.Ref, force bool) error {

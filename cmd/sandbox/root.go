@@ -125,7 +125,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 			args = twoWords(args)
 		}
 		if len(args) < len(names) || len(args) > len(names) && !more {
-			return usage("the arguments are %s; there are %d", strings.Join(names, " "), len(args))
+			return usage("want %s, not %q", strings.Join(names, " "), strings.Join(args, " "))
 		}
 		return nil
 	}

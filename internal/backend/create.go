@@ -43,7 +43,7 @@ func NewRequest(spec sandbox.Spec, tags sandbox.Tags, now time.Time) Request {
 // look-up itself failed; the error then names the mark.
 func Create(ctx context.Context, b Backend, req Request) (sandbox.Sandbox, error) {
 	if err := Refused(b.Refuse(req.Spec)); err != nil {
-		return sandbox.Sandbox{}, fmt.Errorf("create sandbox on %s: %w", b.Scope(), err)
+		return sandbox.Sandbox{}, fmt.Errorf("create sandbox on %q: %w", b.Scope(), err)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return sandbox.Sandbox{}, err

@@ -34,7 +34,7 @@ func EditTags(ctx context.Context, b Backend, ref sandbox.Ref, edit func(sandbox
 		err = editTags(ctx, b, ref, edit)
 	}
 	if err != nil {
-		return fmt.Errorf("edit the tags of sandbox %s on %s: %w", ref.Handle, b.Scope(), err)
+		return fmt.Errorf("edit the tags of sandbox %s on %q: %w", ref.Handle, b.Scope(), err)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestErrorsOfAnEditNameTheSandbox(t *testing.T) {
 	b, _ := tagged(nil, nil)
 	b.setTags = func(sandbox.Tags) error { return backend.ErrUnsupported }
 	err := backend.EditTags(t.Context(), b, edited, protect)
-	if !errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "edit the tags of sandbox sb-1 on scripted") {
+	if !errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), `edit the tags of sandbox sb-1 on "scripted"`) {
 		t.Errorf("EditTags = %v", err)
 	}
 }

@@ -138,7 +138,7 @@ func (s *Snapshot) list(ctx context.Context) error {
 	listed, next := make(map[string]sandbox.Sandbox), make(map[string][]sandbox.Sandbox)
 	for found, err := range s.backend.List(ctx) {
 		if err != nil {
-			return s.remember(ctx, fmt.Errorf("list the sandboxes of %s: %w", s.backend.Scope(), err))
+			return s.remember(ctx, fmt.Errorf("list the sandboxes of %q: %w", s.backend.Scope(), err))
 		}
 		listed[found.Handle] = found
 		if replaced := found.Tags[sandbox.TagReplaces]; replaced != "" {

@@ -43,10 +43,10 @@ func WaitGone(ctx context.Context, b Backend, ref sandbox.Ref) error {
 		case errors.Is(err, ErrUnavailable):
 			last = "last answer: " + err.Error()
 		case ctx.Err() == nil:
-			return fmt.Errorf("wait until sandbox %s on %s is gone: %w", ref.Handle, b.Scope(), err)
+			return fmt.Errorf("wait until sandbox %s on %q is gone: %w", ref.Handle, b.Scope(), err)
 		}
 		if err := pause(ctx, waits); err != nil {
-			return fmt.Errorf("wait until sandbox %s on %s is gone: %w (%s)", ref.Handle, b.Scope(), err, last)
+			return fmt.Errorf("wait until sandbox %s on %q is gone: %w (%s)", ref.Handle, b.Scope(), err, last)
 		}
 	}
 }

@@ -53,9 +53,9 @@ func TestWaitGoneEndsWhenTheSandboxIsGone(t *testing.T) {
 
 func TestWaitGoneSaysWhatItSawLast(t *testing.T) {
 	for last, b := range map[string]*scripted{
-		"last seen stopping":               reads(sandbox.Running, sandbox.Stopping),
-		"last answer: unavailable":         reads(sandbox.Running, backend.ErrUnavailable),
-		"sandbox sb-1 on scripted is gone": reads(sandbox.Running),
+		"last seen stopping":                 reads(sandbox.Running, sandbox.Stopping),
+		"last answer: unavailable":           reads(sandbox.Running, backend.ErrUnavailable),
+		`sandbox sb-1 on "scripted" is gone`: reads(sandbox.Running),
 	} {
 		t.Run(last, func(t *testing.T) {
 			took := inBubble(t, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (r registry) open(conn backend.Connection, options Options) (backend.Backen
 	}
 	credentials, err := resolve(vendor, conn.CredentialsName(), options)
 	if err != nil {
-		return nil, fmt.Errorf("find the credentials of %s: %w", conn, err)
+		return nil, fmt.Errorf("find the credentials of %q: %w", conn, err)
 	}
 	caller := options.Caller
 	if caller == nil {

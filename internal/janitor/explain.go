@@ -59,7 +59,7 @@ func (r *run) named(connection string) (*place, error) {
 			continue
 		}
 		if p.Backend == nil {
-			return nil, fmt.Errorf("open connection %s: %w", connection, p.OpenError)
+			return nil, fmt.Errorf("open connection %q: %w", connection, p.OpenError)
 		}
 		return p, nil
 	}

@@ -88,7 +88,7 @@ func (p *place) unfit(seen map[string]string) error {
 	}
 	scope := p.Backend.Scope()
 	if other, twice := seen[scope]; twice {
-		return fmt.Errorf("it is the same place as connection %s: remove one of the two", other)
+		return fmt.Errorf("it is the same place as the connection %q: remove one of the two", other)
 	}
 	seen[scope] = p.Name
 	return nil

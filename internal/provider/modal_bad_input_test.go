@@ -237,7 +237,7 @@ func TestServerThatCannotBeReachedIsAClearErrorWithinSecondsAndForgetsNothing(t 
 			over := w.soon(name + ": " + strings.Join(run.args, " "))
 			out, code := run.ws.terraform([]string{"MODAL_SERVER_URL=" + url}, run.args...)
 			over()
-			if code != 1 || !words("on modal:?credentials=lab:").MatchString(out) || !words("MODAL_SERVER_URL is "+url).MatchString(out) {
+			if code != 1 || !words(`on "modal:?credentials=lab":`).MatchString(out) || !words("MODAL_SERVER_URL is "+url).MatchString(out) {
 				t.Errorf("%s: %v: exit %d:\n%s", name, run.args, code, out)
 			}
 		}

@@ -112,7 +112,7 @@ func TestRotationWhoseMarkModalRefusesIsInTheStateAndWarns(t *testing.T) {
 		heal := w.tagsRefused()
 		out := ws.must("apply", "-auto-approve")
 		heal()
-		if !words("Sandbox "+old+" on modal: was replaced and could not be marked").MatchString(out) ||
+		if !words("Sandbox "+old+" on \"modal:\" was replaced and could not be marked").MatchString(out) ||
 			!words("Tag 'airflow_holder' is longer than 30 bytes").MatchString(out) || ws.handle() == old {
 			w.t.Errorf("%s was rotated to %s:\n%s", old, ws.handle(), out)
 		}

@@ -118,7 +118,7 @@ func airflowKindOf(uri string) (airflowKind, error) {
 		return airflowKind{}, err
 	}
 	if kind(conn.Scheme) != "modal" {
-		return airflowKind{}, fmt.Errorf("no connection of Airflow leads to %s: there are those to Modal and to OpenSandbox", conn.Location())
+		return airflowKind{}, fmt.Errorf("no connection of Airflow leads to %q: there are those to Modal and to OpenSandbox", conn.Location())
 	}
 	return airflowKind{[]string{"token_id", "token_secret"}, func(secrets []string) (airflow.Connection, error) {
 		return airflow.ModalConnection(cmp.Or(conn.Authority, modalEnvironment), secrets[0], secrets[1])
@@ -131,7 +131,7 @@ func (k airflowKind) take(secrets map[string]*string) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		i := slices.Index(k.secrets, name)
 		if i < 0 {
-			return nil, fmt.Errorf("there is no %s here; there are %s", name, strings.Join(k.secrets, ", "))
+			return nil, fmt.Errorf("there is no %s here, only %s", name, strings.Join(k.secrets, " and "))
 		}
 		if secrets[name] != nil {
 			taken[i] = *secrets[name]

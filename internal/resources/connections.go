@@ -75,7 +75,7 @@ func (c *Connections) Open(uri string) (*Connection, error) {
 	}
 	b, err := connect.Open(parsed, c.options)
 	if err != nil {
-		return nil, fmt.Errorf("open connection %s: %w", parsed, err)
+		return nil, fmt.Errorf("open connection %q: %w", parsed, err)
 	}
 	key := parsed.Location() + "\x00" + parsed.CredentialsName()
 	shared, ok := c.places[key]
@@ -147,7 +147,7 @@ type otherPlaceError struct {
 }
 
 func (e *otherPlaceError) Error() string {
-	return fmt.Sprintf("connection %s now reaches %q, but the state was made at %q. "+
+	return fmt.Sprintf("connection %q now reaches %q, but the state was made at %q. "+
 		"This is another machine, account or state directory; nothing is known about the recorded one. "+
 		"Run Terraform where that place can be reached. If it is lost for good, remove the resource "+
 		"from the state with `terraform state rm`.", e.connection, e.got, e.want)

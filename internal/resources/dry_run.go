@@ -53,7 +53,7 @@ func dryRunBuild(ctx context.Context, conn *Connection, plan imageModel, diags *
 	}
 	spec := plan.spec()
 	if err := runner.DryRunBuildImage(ctx, spec); err != nil {
-		addError(diags, fmt.Sprintf("Image cannot be built from %s on %s", spec.From, conn.Location()), fmt.Errorf("%w.\n\n%s", err, elsewhereMade))
+		addError(diags, fmt.Sprintf("Image cannot be built from %s on %q", spec.From, conn.Location()), fmt.Errorf("%w.\n\n%s", err, elsewhereMade))
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *imageResource) build(ctx context.Context, m *imageModel, config imageMo
 	if builder == nil {
 		return ""
 	}
-	attempt := fmt.Sprintf("Image cannot be built from %s on %s", m.From.ValueString(), conn.Location())
+	attempt := fmt.Sprintf("Image cannot be built from %s on %q", m.From.ValueString(), conn.Location())
 	var err error
 	if want == "" {
 		err = conn.Prepare(ctx)
@@ -57,7 +57,7 @@ func (r *imageResource) publish(ctx context.Context, m imageModel, want string, 
 	if builder == nil {
 		return
 	}
-	attempt := fmt.Sprintf("Image %s on %s cannot be published as %s", m.Reference.ValueString(), conn.Location(), m.Publish.ValueString())
+	attempt := fmt.Sprintf("Image %s on %q cannot be published as %s", m.Reference.ValueString(), conn.Location(), m.Publish.ValueString())
 	err := backend.Refused(refusedName(conn, m.Publish))
 	if err == nil {
 		_, err = conn.Witness(ctx, want)

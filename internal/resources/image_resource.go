@@ -86,7 +86,7 @@ func (r *imageResource) refuse(plan imageModel, diags *diag.Diagnostics) *Connec
 	for _, refusal := range append(builder.RefuseImage(plan.spec()), refusedName(conn, plan.Publish)...) {
 		if !unknown[refusal.Attribute] {
 			diags.AddAttributeError(path.Root(refusal.Attribute), "The connection cannot build this",
-				fmt.Sprintf("%s refuses %s: %s", conn.Location(), refusal.Attribute, refusal.Reason))
+				fmt.Sprintf("%q refuses %s: %s", conn.Location(), refusal.Attribute, refusal.Reason))
 		}
 	}
 	return conn
@@ -103,7 +103,7 @@ func (r *imageResource) open(m imageModel, diags *diag.Diagnostics) (*Connection
 	builder, ok := conn.Backend.(backend.ImageBuilder)
 	if !ok {
 		diags.AddAttributeError(path.Root("connection_uri"), "Connection builds no images",
-			fmt.Sprintf("Sandboxes on %s take images that are made elsewhere. Name one in image of the sandbox_instance.", conn.Location()))
+			fmt.Sprintf("Sandboxes on %q take images that are made elsewhere. Name one in image of the sandbox_instance.", conn.Location()))
 		return nil, nil
 	}
 	return conn, builder
@@ -139,7 +139,7 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		return
 	}
 	reference := state.Reference.ValueString()
-	attempt := fmt.Sprintf("Image %s on %s cannot be read", reference, conn.Location())
+	attempt := fmt.Sprintf("Image %s on %q cannot be read", reference, conn.Location())
 	identity, err := conn.Witness(ctx, remembered.Identity)
 	if err != nil {
 		addError(&resp.Diagnostics, attempt, err)
@@ -150,7 +150,7 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	case err != nil:
 		addError(&resp.Diagnostics, attempt, err)
 	case !there:
-		resp.Diagnostics.AddWarning("Image is gone", fmt.Sprintf("Image %s is no longer on %s. It is planned anew.", reference, conn.Location()))
+		resp.Diagnostics.AddWarning("Image is gone", fmt.Sprintf("Image %s is no longer on %q. It is planned anew.", reference, conn.Location()))
 		resp.State.RemoveResource(ctx)
 	default:
 		memory{Identity: identity}.keep(ctx, resp.Private, &resp.Diagnostics)
@@ -192,7 +192,7 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		return
 	}
 	reference := state.Reference.ValueString()
-	attempt := fmt.Sprintf("Image %s on %s cannot be deleted", reference, conn.Location())
+	attempt := fmt.Sprintf("Image %s on %q cannot be deleted", reference, conn.Location())
 	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
 		addError(&resp.Diagnostics, attempt, err)
 		return

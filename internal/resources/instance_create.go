@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -42,7 +43,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	}
 	ref, err := r.make(ctx, conn, &plan, config, "")
 	if err != nil {
-		addError(&resp.Diagnostics, "Sandbox was not created on "+conn.Location(), err)
+		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox was not created on %q", conn.Location()), err)
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(conn))...)

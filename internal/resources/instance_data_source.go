@@ -73,11 +73,11 @@ func (d *instanceDataSource) Read(ctx context.Context, req datasource.ReadReques
 	switch {
 	case errors.Is(err, backend.ErrNotFound):
 		resp.Diagnostics.AddAttributeError(path.Root("handle"), "There is no such sandbox",
-			fmt.Sprintf("%s has no sandbox %s. List what is there with the data source sandbox_instances.", conn.Location(), handle))
+			fmt.Sprintf("%q has no sandbox %s. List what is there with the data source sandbox_instances.", conn.Location(), handle))
 	case err != nil:
-		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s cannot be read", handle, conn.Location()), err)
+		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %q cannot be read", handle, conn.Location()), err)
 	case found.Problem != "":
-		resp.Diagnostics.AddError(fmt.Sprintf("Sandbox %s on %s cannot be read", handle, conn.Location()), found.Problem)
+		resp.Diagnostics.AddError(fmt.Sprintf("Sandbox %s on %q cannot be read", handle, conn.Location()), found.Problem)
 	}
 	if resp.Diagnostics.HasError() {
 		return

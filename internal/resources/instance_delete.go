@@ -40,7 +40,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	ref := remembered.ref(state.Handle.ValueString())
-	attempt := fmt.Sprintf("Sandbox %s on %s was not destroyed", ref.Handle, conn.Location())
+	attempt := fmt.Sprintf("Sandbox %s on %q was not destroyed", ref.Handle, conn.Location())
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := conn.Witness(bounded, remembered.Identity); err != nil {
@@ -58,7 +58,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	case holder != "":
 		if err := r.mark(ctx, conn.Backend, ref, sandbox.TagRetiredAt); err != nil && !errors.Is(err, backend.ErrNotFound) {
-			addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not retired", ref.Handle, conn.Location()), err)
+			addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %q was not retired", ref.Handle, conn.Location()), err)
 			return
 		}
 		resp.Diagnostics.AddWarning("Sandbox is left to its holder", fmt.Sprintf(

@@ -106,7 +106,7 @@ func planRenewal(state instanceModel, plan *instanceModel, conn *Connection, due
 		made = "If the renewal is due by then, a new one" // Update looks at the clock
 	}
 	diags.AddWarning("Renewal by a new sandbox", fmt.Sprintf(
-		"%s cannot move the end of a sandbox. %s takes the place of %s: its handle is another one, and files do not come "+
+		"%q cannot move the end of a sandbox. %s takes the place of %s: its handle is another one, and files do not come "+
 			"along. The old one is retired: who holds it keeps it until its end (%s), and the janitor takes it once nobody does.",
 		conn.Location(), made, state.Handle.ValueString(), state.ExpiresAt.ValueString()))
 }
@@ -130,7 +130,7 @@ func (r *instanceResource) refuse(plan instanceModel, diags *diag.Diagnostics) (
 			continue
 		}
 		diags.AddAttributeError(at, "The connection cannot do this",
-			fmt.Sprintf("%s refuses %s: %s", conn.Location(), refusal.Attribute, refusal.Reason))
+			fmt.Sprintf("%q refuses %s: %s", conn.Location(), refusal.Attribute, refusal.Reason))
 	}
 	return conn, unknown
 }

@@ -38,7 +38,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	// Before anything is removed: the framework wants an identity then, too.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
 
-	attempt := fmt.Sprintf("Sandbox %s on %s cannot be read", state.Handle.ValueString(), conn.Location())
+	attempt := fmt.Sprintf("Sandbox %s on %q cannot be read", state.Handle.ValueString(), conn.Location())
 	remembered.Identity, err = conn.Witness(ctx, remembered.Identity)
 	if err != nil {
 		addError(&resp.Diagnostics, attempt, err)

@@ -54,7 +54,7 @@ func (r *instanceResource) rotate(ctx context.Context, u update, config instance
 	next := u.plan
 	ref, err := r.make(ctx, u.conn, &next, config, u.ref.Handle)
 	if err != nil {
-		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %s was not renewed; it stands as it was", u.ref.Handle, u.conn.Location()), err)
+		addError(&resp.Diagnostics, fmt.Sprintf("Sandbox %s on %q was not renewed; it stands as it was", u.ref.Handle, u.conn.Location()), err)
 		return
 	}
 	r.retire(ctx, u.conn, append(remembered.Strays, u.ref), &resp.Diagnostics)
@@ -87,7 +87,7 @@ func (r *instanceResource) retire(ctx context.Context, conn *Connection, replace
 		conn.Snapshot.Forget(ref)
 		if err != nil && !errors.Is(err, backend.ErrNotFound) {
 			diags.AddWarning("Old sandbox was not marked as retired", fmt.Sprintf(
-				"Sandbox %s on %s was replaced and could not be marked: %v. The janitor takes it once it is past its end.",
+				"Sandbox %s on %q was replaced and could not be marked: %v. The janitor takes it once it is past its end.",
 				ref.Handle, conn.Location(), err))
 		}
 	}

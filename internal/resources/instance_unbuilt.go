@@ -22,7 +22,7 @@ func warnUnbuilt(conn *Connection, differing []string, unknown map[string]bool, 
 		return
 	}
 	diags.AddAttributeWarning(path.Root("image"), "Sandbox is replaced for an image that is not built yet", fmt.Sprintf(
-		"%s cannot tell beforehand whether the image can be built. By itself Terraform destroys this sandbox first: if the build "+
+		"%q cannot tell beforehand whether the image can be built. By itself Terraform destroys this sandbox first: if the build "+
 			"fails then, there is none. With `lifecycle { create_before_destroy = true }` in this resource nothing is lost.",
 		conn.Location()))
 }

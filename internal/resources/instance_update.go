@@ -38,7 +38,7 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	defer cancel()
 
 	u := update{conn: conn, ref: remembered.ref(state.Handle.ValueString()), state: state, plan: plan, adopted: remembered.Adopted}
-	attempt := fmt.Sprintf("Sandbox %s on %s was not wholly updated", u.ref.Handle, conn.Location())
+	attempt := fmt.Sprintf("Sandbox %s on %q was not wholly updated", u.ref.Handle, conn.Location())
 	if _, err := conn.Witness(ctx, remembered.Identity); err != nil {
 		addError(&resp.Diagnostics, attempt, err)
 		return

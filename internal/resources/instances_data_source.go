@@ -113,7 +113,7 @@ func (m instancesModel) list(ctx context.Context, conn *Connection, diags *diag.
 	matching := []instanceData{}
 	all, err := conn.Snapshot.All(ctx)
 	if err != nil {
-		addError(diags, fmt.Sprintf("Sandboxes on %s cannot be listed completely", conn.Location()), err)
+		addError(diags, fmt.Sprintf("Sandboxes on %q cannot be listed completely", conn.Location()), err)
 		return nil
 	}
 	for _, found := range all {
@@ -124,10 +124,10 @@ func (m instancesModel) list(ctx context.Context, conn *Connection, diags *diag.
 		switch {
 		case errors.Is(err, backend.ErrNotFound): // gone meanwhile
 		case err != nil:
-			addError(diags, fmt.Sprintf("Sandbox %s on %s cannot be read", found.Handle, conn.Location()), err)
+			addError(diags, fmt.Sprintf("Sandbox %s on %q cannot be read", found.Handle, conn.Location()), err)
 			return nil
 		case found.Problem != "":
-			diags.AddWarning(fmt.Sprintf("Sandbox %s on %s cannot be read", found.Handle, conn.Location()), found.Problem)
+			diags.AddWarning(fmt.Sprintf("Sandbox %s on %q cannot be read", found.Handle, conn.Location()), found.Problem)
 		case m.matches(found):
 			matching = append(matching, instanceDataOf(found))
 		}

@@ -121,7 +121,7 @@ func (h *host) failed(attempt, handle string, err error) error {
 	if handle != "" {
 		attempt += " " + handle
 	}
-	return fmt.Errorf("%s on %s: %w", attempt, h.Scope(), err)
+	return fmt.Errorf("%s on %q: %w", attempt, h.Scope(), err)
 }
 
 // ended reports whether a sandbox's own end is past.

@@ -218,7 +218,7 @@ func (a *app) failed(attempt, handle string, err error) error {
 	if handle != "" {
 		attempt += " " + handle
 	}
-	err = fmt.Errorf("%s on %s: %w", attempt, a.Scope(), classed(err))
+	err = fmt.Errorf("%s on %q: %w", attempt, a.Scope(), classed(err))
 	if server := os.Getenv(serverURL); server != "" && handle == "" && !errors.Is(err, errNoApp) &&
 		(errors.Is(err, backend.ErrUnavailable) || errors.Is(err, errConfiguration)) {
 		server = server[strings.LastIndex(server, "@")+1:] // without a password

@@ -206,7 +206,7 @@ func TestACheckOfAServerThatNeverAnswersEndsWithinItsBound(t *testing.T) {
 			a.checkWithin = 300 * time.Millisecond
 			begun := clock.System().Now()
 			_, err := a.Check(t.Context())
-			wantClass(t, err, backend.ErrUnavailable, "check on modal:")
+			wantClass(t, err, backend.ErrUnavailable, `check on "modal:": `)
 			if took := clock.System().Now().Sub(begun); took > 10*time.Second {
 				t.Errorf("gave up after %s", took)
 			}

@@ -120,7 +120,7 @@ func TestAListThatCannotBeContinuedIsNotComplete(t *testing.T) {
 			for _, err := range facing(listItem(0, asItIs), listItem(1, last)).List(ctx) {
 				ended = err
 			}
-			wantClass(t, ended, backend.ErrUnavailable, "list sandboxes on modal:")
+			wantClass(t, ended, backend.ErrUnavailable, `list sandboxes on "modal:": `)
 		})
 	}
 }
