@@ -32,8 +32,12 @@ func (a *app) write(r written) error {
 	return nil
 }
 
-// conclude writes the report and returns its exit status.
+// conclude writes the report and returns its exit status, which is the signal's
+// where one has stopped the run.
 func (a *app) conclude(ctx context.Context, r report.Report) error {
+	if signal, stopped := cli.StoppedBy(ctx); stopped {
+		r.Exit = janitor.Exit(signal.ExitStatus())
+	}
 	if err := errors.Join(a.write(r), stoppedBy(ctx)); err != nil {
 		return err
 	}

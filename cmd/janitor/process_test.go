@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,8 +51,10 @@ func TestFirstSignalFinishesWhatIsInFlightSavesAndBeginsNothingNew(t *testing.T)
 		for _, handle := range rest {
 			y.check(t, handle, true)
 		}
-		if !strings.Contains(b.out.String(), "4 reclaimed, 3 postponed.") || !strings.Contains(b.out.String(), "Stopped before the end.") {
-			t.Errorf("%s: says\n%s", sig, &b.out)
+		for _, text := range []string{"4 reclaimed, 3 postponed.", "Stopped before the end.", fmt.Sprintf(" exit %d\n", want)} {
+			if !strings.Contains(b.out.String(), text) {
+				t.Errorf("%s: does not say %q:\n%s", sig, text, &b.out)
+			}
 		}
 		if out, status := y.run(t, "sweep", "--auto-approve"); status != 0 || !strings.Contains(out, "3 reclaimed. exit 0") {
 			t.Errorf("%s: the next run exits %d:\n%s", sig, status, out)
