@@ -38,7 +38,7 @@ func (a *app) site(names, uris []string) (*site, error) {
 	s := &site{config: c, names: names, options: janitor.Options{
 		Clock:         a.clock,
 		Log:           a.log,
-		DeletesPerRun: c.Limits.DeletesPerRun,
+		DeletesPerRun: int(c.Limits.DeletesPerRun),
 		RunDeadline:   time.Duration(c.Limits.RunDeadline),
 		Host:          host,
 		Process:       janitor.ThisProcess(),

@@ -49,7 +49,7 @@ type Connection struct {
 
 // Limits bound what one run may do.
 type Limits struct {
-	DeletesPerRun int      `yaml:"deletes_per_run"` // over all connections
+	DeletesPerRun Count    `yaml:"deletes_per_run"` // over all connections
 	Share         float64  `yaml:"share"`           // of one connection's listing, for deletions whose proof has no date of its own
 	RunDeadline   Duration `yaml:"run_deadline"`    // nothing is begun after it
 }

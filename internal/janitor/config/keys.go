@@ -95,8 +95,6 @@ func describe(t reflect.Type) string {
 		return "a mapping"
 	case reflect.Slice:
 		return "a list"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Float64:

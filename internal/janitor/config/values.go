@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,6 +50,19 @@ func (d Duration) String() string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// Count is a whole number, written in decimal digits: the library takes 1.5 for 1.
+type Count int
+
+// UnmarshalYAML reads a count and keeps the place of a mistake.
+func (c *Count) UnmarshalYAML(node ast.Node) error {
+	n, err := strconv.Atoi(scalar(node))
+	if err != nil {
+		return placed(fmt.Errorf("want a whole number, not %q", scalar(node)), node)
+	}
+	*c = Count(n)
+	return nil
 }
 
 // Mode is verdict.Mode in its written form.

@@ -85,8 +85,15 @@ func (d *document) decode(target any) error {
 // time at all. Anchors, aliases and tags are not needed here and could bring
 // the same in by another way.
 func (d *document) refuseTraps(node ast.Node, path []string) {
+	if list, ok := node.(*ast.SequenceNode); ok {
+		for i, value := range list.Values {
+			d.refuseTraps(value, append(slices.Clone(path), strconv.Itoa(i)))
+		}
+	}
+	d.refuseRewritten(node, path)
 	for key, value := range entries(node) {
 		at := append(slices.Clone(path), key.GetToken().Value)
+		d.refuseRewritten(key, at)
 		switch value.Type() {
 		case ast.NullType:
 			d.problem(key.GetToken(), strings.Join(at, "."), "has no value; leave the key out instead")
@@ -94,6 +101,21 @@ func (d *document) refuseTraps(node ast.Node, path []string) {
 			d.problem(key.GetToken(), strings.Join(at, "."), "anchors, aliases and tags are not read here; write the value itself")
 		}
 		d.refuseTraps(value, at)
+	}
+}
+
+// refuseRewritten notes what the library hands over in other words than it is
+// written in: the text 1.10 would become 1.1, and a protection one of something
+// else. Only limits are numbers.
+func (d *document) refuseRewritten(node ast.Node, path []string) {
+	scalar, ok := node.(ast.ScalarNode)
+	rewritten := []ast.NodeType{ast.IntegerType, ast.FloatType, ast.BoolType}
+	if !ok || !slices.Contains(rewritten, node.Type()) || len(path) == 0 || path[0] == "limits" {
+		return
+	}
+	written, read := node.GetToken().Value, fmt.Sprint(scalar.GetValue())
+	if read != written {
+		d.problem(node.GetToken(), strings.Join(path, "."), fmt.Sprintf("YAML reads this as %s; write that, or in quotes %q", read, written))
 	}
 }
 
