@@ -30,6 +30,7 @@ The file, with every key and its default:
       schedule: "@hourly"     # default: the one above
       airflow: NAME           # believed about sandboxes tagged taskowned_deployment=MARKER
       exclusive: true         # default: false; about those without the tag, too
+      trust_host_clock: true  # default: false; where the place does not tell its time
       rules: {expired: enforce, failed_teardown: enforce, retired: enforce,
               stale_holder: report, finished_owner: report, orphaned_workspace: report}
   grace: {expired: 5m, failed_teardown: 15m, retired: 1h,

@@ -8,6 +8,7 @@ package main
 import (
 	"bytes"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,6 +78,28 @@ func TestAHostWhoseClockIsNotModalsReclaimsNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhereModalDoesNotTellItsTimeAPersonMustVouchForOurs(t *testing.T) {
+	opts := production
+	opts.NoIssuedAt, opts.NoCheckedAt = true, true
+	a := newAccount(t, opts, "")
+	torn := a.stand(t, 1, a.torn())
+	if out, status := a.run(t, "sweep", "--auto-approve"); status != 3 || !strings.Contains(out, "trust_host_clock: true") {
+		t.Errorf("a sweep exits %d:\n%s", status, out)
+	}
+	a.check(t, "torn", torn, true)
+	text, err := os.ReadFile(a.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(a.config, bytes.Replace(text, []byte(`uri: "modal:"`), []byte(`uri: "modal:", trust_host_clock: true`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := a.run(t, "sweep", "--auto-approve"); status != 0 || !strings.Contains(out, "1 reclaimed") {
+		t.Errorf("with a clock that is trusted it exits %d:\n%s", status, out)
+	}
+	a.check(t, "torn", torn, false)
 }
 
 func TestATokenOfAnotherAccountReclaimsAndForgetsNothing(t *testing.T) {

@@ -67,21 +67,24 @@ func TestClocksThatDisagreeStopTheConnection(t *testing.T) {
 		name         string
 		ahead        time.Duration
 		known        bool
+		trusted      bool // a person vouches for our clock
 		aheadAtRead  time.Duration
 		exit         Exit
 		left, spared bool
 	}{
-		{"they agree", time.Minute, true, time.Minute, ExitClean, false, false},
-		{"not known", 0, false, 0, ExitRefused, true, false},
-		{"ours is behind", time.Hour, true, time.Hour, ExitRefused, true, false},
-		{"ours is ahead", -time.Hour, true, -time.Hour, ExitRefused, true, false},
-		{"ours was set between listing and read", 0, true, -time.Hour, ExitClean, true, true},
+		{"they agree", time.Minute, true, false, time.Minute, ExitClean, false, false},
+		{"not known", 0, false, false, 0, ExitRefused, true, false},
+		{"not known, and ours is trusted", 0, false, true, 0, ExitClean, false, false},
+		{"ours is behind", time.Hour, true, false, time.Hour, ExitRefused, true, false},
+		{"ours is ahead", -time.Hour, true, false, -time.Hour, ExitRefused, true, false},
+		{"ours is ahead, and trusted", -time.Hour, true, true, -time.Hour, ExitRefused, true, false},
+		{"ours was set between listing and read", 0, true, false, -time.Hour, ExitClean, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &remoteLab{newLab(dead("dead")), c.ahead, c.known}
 			l.onGet = func(context.Context, sandbox.Ref) error { l.ahead = c.aheadAtRead; return nil }
 			opts := enforcing(l.lab)
-			opts.Connections[0].Backend = l
+			opts.Connections[0].Backend, opts.Connections[0].Policy.TrustHostClock = l, c.trusted
 			result := sweep(t, opts)
 			if result.Exit != c.exit || (len(l.boxes) > 0) != c.left {
 				t.Errorf("exit %d, left %q, refused %q", result.Exit, l.handles(), result.Connections[0].Refused)

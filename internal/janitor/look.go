@@ -157,17 +157,18 @@ func (r *run) survey(ctx context.Context, p *place, letGo func(verdict.Verdict) 
 }
 
 // clockDoubt compares the backend's clock with ours, where it has its own. Half
-// of the grace by which a date must be past is the most that may lie between.
+// of the grace by which a date must be past is the most that may lie between. Only
+// a person can vouch for a clock that nothing is compared with.
 func clockDoubt(p *place) string {
 	server, ok := p.Backend.(backend.ServerClock)
 	if !ok {
 		return "" // it lives by this machine's clock
 	}
 	ahead, known := server.Ahead()
-	if !known {
-		return "the backend's clock is not known"
-	}
-	if limit := p.Policy.SkewLimit(); ahead.Abs() > limit {
+	switch limit := p.Policy.SkewLimit(); {
+	case !known && !p.Policy.TrustHostClock:
+		return "the backend does not tell its time, so nothing shows that the clock of this machine is right: where NTP keeps it, say so with trust_host_clock: true on the connection, in the configuration"
+	case known && ahead.Abs() > limit:
 		return fmt.Sprintf("the backend's clock and ours are %s apart, and %s is the most at which a date can be believed: correct the clock of this machine", ahead.Abs().Round(time.Second), limit)
 	}
 	return ""

@@ -15,6 +15,9 @@ type Policy struct {
 	Graces     map[Reason]time.Duration
 	Protect    Protection
 	Airflow    Deployment // the one that is believed here
+	// TrustHostClock lets this machine's clock count where the backend does not tell
+	// its own. One that is told and differs is not overruled.
+	TrustHostClock bool
 	// Share of what was listed, between 0 and 1, beyond which undated deletions
 	// are refused; 0: DefaultShare.
 	Share float64

@@ -39,9 +39,12 @@ type Connection struct {
 	Schedule string `yaml:"schedule,omitempty"`
 	// Airflow names the deployment that is believed about the sandboxes here that
 	// bear its tag, and where it is Exclusive about those that bear none, too.
-	Airflow   string                  `yaml:"airflow,omitempty"`
-	Exclusive bool                    `yaml:"exclusive,omitempty"`
-	Rules     map[verdict.Reason]Mode `yaml:"rules"` // by reason, all of them
+	Airflow   string `yaml:"airflow,omitempty"`
+	Exclusive bool   `yaml:"exclusive,omitempty"`
+	// TrustHostClock says that this machine's clock is kept right, for a place that
+	// does not tell its own.
+	TrustHostClock bool                    `yaml:"trust_host_clock,omitempty"`
+	Rules          map[verdict.Reason]Mode `yaml:"rules"` // by reason, all of them
 
 	// Parsed is URI, ready to open.
 	Parsed backend.Connection `yaml:"-"`
@@ -147,6 +150,8 @@ func (c Config) Policy(name string) verdict.Policy {
 		Protect:    verdict.Protection(c.Protect),
 		Airflow:    c.witness(c.Connections[name]),
 		Share:      c.Limits.Share,
+
+		TrustHostClock: c.Connections[name].TrustHostClock,
 	}
 	for reason, mode := range c.Connections[name].Rules {
 		p.Modes[reason] = verdict.Mode(mode)

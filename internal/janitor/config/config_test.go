@@ -50,7 +50,7 @@ connections:
     rules:
       expired: report
       stale_holder: enforce
-  modal-lab: {uri: "modal://lab/airflow-sandbox", airflow: lab, exclusive: true}
+  modal-lab: {uri: "modal://lab/airflow-sandbox", airflow: lab, exclusive: true, trust_host_clock: true}
 grace: {expired: 90s, orphaned_workspace: 36h}
 limits: {deletes_per_run: 7, share: 0.5, run_deadline: 2m}
 protect:
@@ -69,6 +69,7 @@ func TestEveryKeyOfTheFileIsInForce(t *testing.T) {
 		"schedules": []string{c.ScheduleOf("local"), c.ScheduleOf("modal-prod")},
 		"uri":       c.Connections["modal-prod"].URI, "limits": c.Limits,
 		"policy": c.Policy("local"), "other modes": c.Policy("modal-prod").Modes,
+		"trusted": []bool{c.Policy("modal-prod").TrustHostClock, c.Policy("modal-lab").TrustHostClock},
 		"airflow": c.Airflow["prod"].URL, "believed": []verdict.Deployment{c.Policy("modal-prod").Airflow, c.Policy("modal-lab").Airflow},
 	} {
 		want := map[string]any{
@@ -94,6 +95,7 @@ func TestEveryKeyOfTheFileIsInForce(t *testing.T) {
 				"expired": verdict.Report, "failed_teardown": verdict.Enforce, "retired": verdict.Enforce,
 				"stale_holder": verdict.Enforce, "finished_owner": verdict.Report, "orphaned_workspace": verdict.Report,
 			},
+			"trusted":  []bool{false, true},
 			"airflow":  "https://airflow.example.com/prod",
 			"believed": []verdict.Deployment{{Name: "prod", Marker: "prod"}, {Name: "lab", Exclusive: true}},
 		}[name]
