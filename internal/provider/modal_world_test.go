@@ -5,9 +5,10 @@ package provider_test
 
 import (
 	"fmt"
-	"hash/crc32"
+	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -71,10 +72,14 @@ func newModalPlace(t *testing.T, token emulator.Token) *world {
 	return w
 }
 
-// workspaceOf is the workspace of a test.
+// workspaces has a name for each run of a test: -count makes several.
+var workspaces sync.Map
+
+// workspaceOf is the workspace of a run of a test.
 func workspaceOf(t *testing.T) string {
-	name := t.Name()
-	return fmt.Sprintf("%.20s-%08x", strings.ReplaceAll(strings.TrimPrefix(name, "Test"), "/", "-"), crc32.ChecksumIEEE([]byte(name)))
+	name := strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "-")
+	workspace, _ := workspaces.LoadOrStore(t, fmt.Sprintf("%.20s-%08x", name, rand.Uint32()))
+	return fmt.Sprint(workspace)
 }
 
 func credentials(name string, token emulator.Token) string {
