@@ -8,42 +8,15 @@
 # killed is cleaned up by the next one.
 set -eu
 cd "$(dirname "$0")/.."
-bin=$PWD/bin
-work=$PWD/.cache/demo-airflow
+demo=demo-airflow uri=modal:
+. scripts/demo-begin.sh
 stack=$work/stack
-uri=modal:
 python=$(scripts/venv.sh)
 version=$(sed -n 's/^apache-airflow==\([0-9.]*\).*/\1/p' internal/airflow/airflowtest/requirements.txt)
-unset TF_CLI_CONFIG_FILE
-export TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-fail() {
-	printf '\ndemo-airflow: %s\n' "$*" >&2
-	exit 1
-}
 tf() { "$TERRAFORM" -chdir="$stack" "$@"; }
-quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "this failed: $*"; }; }
-janitor() { "$bin/janitor" "$@" --config "$work/janitor.yaml" --log-level warn; }
 handle() { tf output -json analysis | sed 's/.*"handle":"\([^"]*\)".*/\1/'; }
 holder() { "$bin/sandbox" show "$uri" "$(handle)" --output json | sed -n 's/^ *"holder": "\(.*\)",*$/\1/p'; }
-
-# begin NAME COMMAND...: starts a program in a process group of its own.
-begin() {
-	name=$1
-	shift
-	setsid "$@" >"$work/$name.log" 2>&1 &
-	echo $! >"$work/$name.pid"
-}
-# end NAME WORD SIGNAL: ends what an earlier step, or an earlier run, has begun.
-end() {
-	pid=$(cat "$work/$1.pid" 2>/dev/null) || return 0
-	rm -f "$work/$1.pid"
-	if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$2"; then
-		kill "-$3" "-$pid" # the whole group
-		while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-	fi
-}
 clean() {
 	end scheduler airflow KILL
 	end server airflow KILL
@@ -76,21 +49,10 @@ told() { sed -n "s/.*\($3[^\"]*\)\".*/\1/p" "$AIRFLOW_HOME/logs/dag_id=attached_
 mkdir -p "$work"
 clean
 trap clean EXIT
-rm -rf "$stack" "$work/airflow" "$work/janitor" "$work/mirror" "$work/emulator.env"
+rm -rf "$stack" "$work/airflow" "$work/janitor"
 cp -R examples/airflow "$stack"
-host=$(scripts/provider-host.sh "$TERRAFORM")
-plugin=$work/mirror/$host/taskowned/sandbox/0.1.0/$(go env GOOS)_$(go env GOARCH)
-mkdir -p "$plugin"
-cp "$bin/terraform-provider-sandbox" "$plugin/terraform-provider-sandbox_v0.1.0"
-
-mkfifo "$work/emulator.env"
-begin emulator sh -c 'exec "$0" modal --poll-lag 0s >"$1"' "$bin/emulator" "$work/emulator.env"
-variables=$(sed '/no_proxy/q' "$work/emulator.env")
-# Without these variables everything below would happen in a real account.
-case $variables in
-*MODAL_SERVER_URL=http://127.0.0.1:*no_proxy=*) eval "$variables" ;;
-*) fail "$(cat "$work/emulator.log")" ;;
-esac
+mirror
+emulate
 quietly tf init -input=false -plugin-dir="$work/mirror"
 
 # ---------------------------------------------------------------- 1

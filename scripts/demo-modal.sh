@@ -8,49 +8,25 @@
 # when it ends; a run that was killed is cleaned up by the next one.
 set -eu
 cd "$(dirname "$0")/.."
-bin=$PWD/bin
-work=$PWD/.cache/demo-modal
-uri=modal:
-unset TF_CLI_CONFIG_FILE
-export TF_VAR_patience=2s TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
+demo=demo-modal uri=modal:
+. scripts/demo-begin.sh
+export TF_VAR_patience=2s
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-fail() {
-	printf '\ndemo-modal: %s\n' "$*" >&2
-	exit 1
-}
 tf() { "$TERRAFORM" -chdir="$work/stack" "$@"; }
-quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "this failed: $*"; }; }
 handle() { tf output -json attachment | sed 's/.*"handle":"\([^"]*\)".*/\1/'; }
-handles() { "$bin/sandbox" list "$uri" --output json | sed -n 's/^ *"handle": "\(.*\)",*$/\1/p'; }
-janitor() { "$bin/janitor" "$@" --config "$work/janitor.yaml" --log-level warn; }
-count() { janitor plan --output json | sed -n "s/^ *\"$1\": \([0-9]*\).*/\1/p" | head -n 1; }
 # unbox cuts the frame that Terraform draws around what it says.
 unbox() { sed -n "s/^[│ ]*//; /$1/,\$p" "$work/log" | sed '/^$/d; /^╵/d; /^ *with /d; /^ *on .*line/d; /^ *[0-9]*: /d'; }
 
 # ---------------------------------------------------------------- before
-# end NAME: ends the process that an earlier step, or an earlier run, has started.
-end() {
-	pid=$(cat "$work/$1.pid" 2>/dev/null) || return 0
-	rm -f "$work/$1.pid"
-	if grep -qs "$2" "/proc/$pid/cmdline"; then
-		kill "$pid"
-		while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-	fi
-}
 clean() {
-	end task demo-modal/attach
-	end emulator bin/emulator
+	end task demo-modal/attach TERM
+	end emulator bin/emulator TERM
 }
 mkdir -p "$work"
 clean
 trap clean EXIT
-rm -rf "$work/stack" "$work/janitor" "$work/mirror" "$work/emulator.env"
+rm -rf "$work/stack" "$work/janitor" "$work/task"
 mkdir -p "$work/stack"
-host=$(scripts/provider-host.sh "$TERRAFORM")
-plugin=$work/mirror/$host/taskowned/sandbox/0.1.0/$(go env GOOS)_$(go env GOARCH)
-mkdir -p "$plugin"
-cp "$bin/terraform-provider-sandbox" "$plugin/terraform-provider-sandbox_v0.1.0"
 cp examples/modal/main.tf "$work/stack/"
 go build -o "$work/attach" ./scripts/attach
 cat >"$work/janitor.yaml" <<EOT
@@ -60,16 +36,9 @@ connections: {demo: {uri: "$uri"}}
 grace: {expired: 1s, failed_teardown: 1s, retired: 1s}
 EOT
 
-rm -f "$work/emulator.env" "$work/task"
-mkfifo "$work/emulator.env" "$work/task"
-"$bin/emulator" modal --poll-lag 0s >"$work/emulator.env" 2>"$work/emulator.log" &
-echo $! >"$work/emulator.pid"
-variables=$(sed '/no_proxy/q' "$work/emulator.env")
-# Without these variables everything below would happen in a real account.
-case $variables in
-*MODAL_SERVER_URL=http://127.0.0.1:*no_proxy=*) eval "$variables" ;;
-*) fail "$(cat "$work/emulator.log")" ;;
-esac
+mkfifo "$work/task"
+mirror
+emulate
 quietly tf init -input=false -plugin-dir="$work/mirror"
 
 # ---------------------------------------------------------------- 1
@@ -97,8 +66,7 @@ echo "$first is retired, $second has its place:"
 
 # ---------------------------------------------------------------- 4
 say '4. A task attaches, and an apply that would replace the sandbox does not kill it'
-"$work/attach" "$uri" "$second" terraform:prod/analysis etl/manual__2026-11-30/load >"$work/task" &
-echo $! >"$work/task.pid"
+begin task sh -c 'exec "$@" >"$0"' "$work/task" "$work/attach" "$uri" "$second" terraform:prod/analysis etl/manual__2026-11-30/load
 head -n 1 "$work/task" | sed 's|^|etl/manual__2026-11-30/load is |'
 quietly tf plan -input=false -var renew_before=11h59m59.9s -detailed-exitcode
 echo '(a renewal that is due waits for it: the plan is empty)'
@@ -107,7 +75,7 @@ if tf apply -input=false -auto-approve -var workdir=/data >"$work/log" 2>&1; the
 fi
 unbox 'Error:'
 "$bin/sandbox" exec "$uri" "$second" -- true || fail 'the held sandbox is gone'
-end task demo-modal/attach
+end task demo-modal/attach TERM
 echo 'The task lets go. The same apply:'
 quietly tf apply -input=false -auto-approve -var workdir=/data
 grep 'Apply complete' "$work/log"

@@ -8,31 +8,19 @@
 # next one, with the same tools.
 set -eu
 cd "$(dirname "$0")/.."
-bin=$PWD/bin
-work=$PWD/.cache/demo
-state=$work/sandboxes
+demo=demo
+state=$PWD/.cache/demo/sandboxes
 uri=local://$state
-unset TF_CLI_CONFIG_FILE
-export TF_VAR_state_directory="$state" TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
+. scripts/demo-begin.sh
+export TF_VAR_state_directory="$state"
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-fail() {
-	printf '\ndemo: %s\n' "$*" >&2
-	exit 1
-}
 tf() {
 	directory=$1
 	shift
 	"$TERRAFORM" -chdir="$work/$directory" "$@"
 }
-quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "this failed: $*"; }; }
 sandbox() { "$bin/sandbox" "$@"; }
-janitor() { "$bin/janitor" "$@" --config "$work/janitor.yaml" --log-level warn; }
-
-# count NAME: how many things the janitor's plan counts as NAME.
-count() { janitor plan --output json | sed -n "s/^ *\"$1\": \([0-9]*\).*/\1/p" | head -n 1; }
 patient() { [ "$(date +%s)" -lt "$patience" ] || fail "the janitor is not done: $(janitor plan)"; }
-handles() { sandbox list "$uri" --output json | sed -n 's/^ *"handle": "\(.*\)",*$/\1/p'; }
 
 # prepare DIRECTORY: a working directory of Terraform, ready for this build of
 # the provider. The lock file of an earlier build would refuse this one.
@@ -43,11 +31,7 @@ prepare() {
 
 # ---------------------------------------------------------------- before
 mkdir -p "$work/quickstart" "$work/abandoned"
-host=$(scripts/provider-host.sh "$TERRAFORM")
-plugin=$work/mirror/$host/taskowned/sandbox/0.1.0/$(go env GOOS)_$(go env GOARCH)
-rm -rf "$work/mirror"
-mkdir -p "$plugin"
-cp "$bin/terraform-provider-sandbox" "$plugin/terraform-provider-sandbox_v0.1.0"
+mirror
 cp examples/quickstart/main.tf "$work/quickstart/"
 cat >"$work/abandoned/main.tf" <<'EOT'
 terraform {
