@@ -98,9 +98,17 @@ func complete(vendor backend.Vendor, got backend.Credentials, where func(field s
 		if value == "" {
 			return fmt.Errorf("%w: %s is empty", backend.ErrUnauthorized, where(field))
 		}
+		if strings.ContainsFunc(value, unsendable) {
+			return fmt.Errorf("%w: %s holds a blank, a line break or a character that is not ASCII; a file that it was read from may end in one",
+				backend.ErrUnauthorized, where(field))
+		}
 	}
 	return nil
 }
+
+// unsendable is what no key or token holds, and no header carries. Its refusal by
+// the vendor's client would look like a place that is down.
+func unsendable(r rune) bool { return r <= ' ' || r > '~' }
 
 // variable is the environment variable of one field, such as MODAL_TOKEN_ID or,
 // for the set prod, PROD_MODAL_TOKEN_ID.

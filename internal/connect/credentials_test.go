@@ -35,6 +35,8 @@ func TestCredentialsAreResolved(t *testing.T) {
 		{name: "without a name no set", sets: set(whole)},
 		{name: "an incomplete environment is an error", environment: map[string]string{"REMOTE_KEY_ID": "ambient"}, wantError: "REMOTE_SECRET is missing"},
 		{name: "an empty variable is an error", environment: map[string]string{"REMOTE_KEY_ID": "ambient", "REMOTE_SECRET": ""}, wantError: "REMOTE_SECRET is empty"},
+		{name: "a line break from a file is an error", environment: map[string]string{"REMOTE_KEY_ID": "ambient", "REMOTE_SECRET": "hunter2\n"}, wantError: "REMOTE_SECRET holds a blank, a line break"},
+		{name: "a field that no header carries is an error", credentials: "prod-eu", sets: set(backend.Credentials{"key_id": "provided", "secret": "hünter2"}), wantError: "not ASCII"},
 		{name: "a named set of the provider", credentials: "prod-eu", sets: set(whole), environment: named, wantKeyID: "provided"},
 		{name: "a named set of the environment", credentials: "prod-eu", environment: named, wantKeyID: "named"},
 		{name: "a named set never falls back to an ambient one", credentials: "prod-eu", environment: ambient, wantError: "there is no credential set \"prod-eu\""},
