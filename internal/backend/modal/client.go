@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -43,6 +44,9 @@ var environ sync.Mutex
 
 // dial makes a client. It connects to nothing yet.
 func dial(credentials backend.Credentials, environment string, caller *backend.Caller, server *serverClock) (*client, error) {
+	if err := checkServer(os.Getenv(serverURL)); err != nil {
+		return nil, err
+	}
 	environ.Lock()
 	defer environ.Unlock()
 	defer overrule(credentials)()
@@ -63,6 +67,19 @@ func dial(credentials backend.Credentials, environment string, caller *backend.C
 	}
 	c.Client = made
 	return c, nil
+}
+
+// checkServer refuses what the client would dial as it stands behind the scheme,
+// and then quote: a path as part of the port, a password as part of the host.
+func checkServer(address string) error {
+	if address == "" {
+		return nil
+	}
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Scheme+"://"+parsed.Host != address {
+		return fmt.Errorf("%w: the address of the server reads http://HOST:PORT or https://HOST:PORT, and no more", errConfiguration)
+	}
+	return nil
 }
 
 // overrule sets the environment by which the client is made, and returns what

@@ -145,16 +145,23 @@ func TestAServerThatIsNotThereFailsWithinSeconds(t *testing.T) {
 		"http://" + dead:    backend.ErrUnavailable,
 		strings.Replace(server.URL(), "http://", "https://", 1): backend.ErrUnavailable,
 		strings.TrimPrefix(server.URL(), "http://"):             backend.ErrInvalid,
-		"ftp://" + dead: backend.ErrInvalid,
+		"ftp://" + dead:           backend.ErrInvalid,
+		server.URL() + "/":        backend.ErrInvalid,
+		"http://":                 backend.ErrInvalid,
+		"bot:hush@" + dead:        backend.ErrInvalid,
+		"http://bot:hush@" + dead: backend.ErrInvalid,
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Setenv("MODAL_SERVER_URL", url)
 			a := opener(t, "modal:", nil)(t, &backend.Caller{})
 			begun := clock.System().Now()
 			_, err := a.Check(t.Context())
-			wantClass(t, err, class)
+			wantClass(t, err, class, "MODAL_SERVER_URL is ")
 			if took := clock.System().Now().Sub(begun); took > 10*time.Second {
 				t.Errorf("failed after %s: %v", took, err)
+			}
+			if strings.Contains(err.Error(), "hush") {
+				t.Errorf("the error holds a password: %v", err)
 			}
 		})
 	}
