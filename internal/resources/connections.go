@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
@@ -86,6 +88,17 @@ func (c *Connections) Open(uri string) (*Connection, error) {
 	opened := &Connection{Connection: parsed, Backend: b, place: shared}
 	c.opened[parsed.String()] = opened
 	return opened, nil
+}
+
+// openAttribute opens what the attribute connection_uri holds; nil: it cannot be
+// opened, and diags tell why.
+func (c *Connections) openAttribute(uri types.String, diags *diag.Diagnostics) *Connection {
+	conn, err := c.Open(uri.ValueString())
+	if err != nil {
+		diags.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+		return nil
+	}
+	return conn
 }
 
 // Prepare makes what must exist before the first sandbox of this place, once in

@@ -95,9 +95,8 @@ func (r *imageResource) refuse(plan imageModel, diags *diag.Diagnostics) *Connec
 // open opens the connection of m, which must be one that builds images; the
 // builder is nil when it is not, and diags says so.
 func (r *imageResource) open(m imageModel, diags *diag.Diagnostics) (*Connection, backend.ImageBuilder) {
-	conn, err := r.connections.Open(m.ConnectionURI.ValueString())
-	if err != nil {
-		diags.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn := r.connections.openAttribute(m.ConnectionURI, diags)
+	if conn == nil {
 		return nil, nil
 	}
 	builder, ok := conn.Backend.(backend.ImageBuilder)

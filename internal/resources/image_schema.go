@@ -82,8 +82,7 @@ func (r *imageResource) Schema(_ context.Context, _ resource.SchemaRequest, resp
 				Optional:    true,
 				WriteOnly:   true,
 				ElementType: types.StringType,
-				Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.KeysAre(isEnvKey), mapvalidator.ValueStringsAre(isEnvValue),
-					mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
+				Validators:  []validator.Map{isEnvironment, mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
 			},
 			"secrets_wo_version": schema.Int64Attribute{
 				MarkdownDescription: "Number of the present `secrets_wo`. Another number builds the image again.",

@@ -63,9 +63,8 @@ func (d *instanceDataSource) Read(ctx context.Context, req datasource.ReadReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, err := d.connections.Open(model.ConnectionURI.ValueString())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn := d.connections.openAttribute(model.ConnectionURI, &resp.Diagnostics)
+	if conn == nil {
 		return
 	}
 	handle := model.Handle.ValueString()

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
@@ -34,9 +33,8 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, err := r.connections.Open(state.ConnectionURI.ValueString())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn := r.connections.openAttribute(state.ConnectionURI, &resp.Diagnostics)
+	if conn == nil {
 		return
 	}
 	ref := remembered.ref(state.Handle.ValueString())
@@ -66,7 +64,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 			holder, ref.Handle, state.ExpiresAt.ValueString()))
 		return
 	}
-	err = destroy(bounded, conn.Backend, ref)
+	err := destroy(bounded, conn.Backend, ref)
 	conn.Snapshot.Forget(ref)
 	if err != nil {
 		if left := claim.leave(ctx, err); left != nil {

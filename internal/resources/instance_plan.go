@@ -119,9 +119,8 @@ func (r *instanceResource) refuse(plan instanceModel, diags *diag.Diagnostics) (
 	if unknown["connection_uri"] {
 		return nil, unknown
 	}
-	conn, err := r.connections.Open(plan.ConnectionURI.ValueString())
-	if err != nil {
-		diags.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn = r.connections.openAttribute(plan.ConnectionURI, diags)
+	if conn == nil {
 		return nil, unknown
 	}
 	for _, refusal := range conn.Backend.Refuse(spec) {

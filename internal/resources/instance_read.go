@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -30,20 +29,20 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, err := r.connections.Open(state.ConnectionURI.ValueString())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn := r.connections.openAttribute(state.ConnectionURI, &resp.Diagnostics)
+	if conn == nil {
 		return
 	}
 	// Before anything is removed: the framework wants an identity then, too.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(conn))...)
 
 	attempt := fmt.Sprintf("Sandbox %s on %q cannot be read", state.Handle.ValueString(), conn.Location())
-	remembered.Identity, err = conn.Witness(ctx, remembered.Identity)
+	identity, err := conn.Witness(ctx, remembered.Identity)
 	if err != nil {
 		addError(&resp.Diagnostics, attempt, err)
 		return
 	}
+	remembered.Identity = identity
 	found, err := conn.Snapshot.Get(ctx, remembered.ref(state.Handle.ValueString()))
 	switch {
 	case errors.Is(err, backend.ErrNotFound), err == nil && found.State == sandbox.Ended:

@@ -122,7 +122,7 @@ func contentAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Environment of every command. It is kept in the state; secrets belong into `env_wo`. Replaces.",
 			Optional:            true,
 			ElementType:         types.StringType,
-			Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.KeysAre(isEnvKey), mapvalidator.ValueStringsAre(isEnvValue)},
+			Validators:          []validator.Map{isEnvironment},
 		},
 		"env_wo": schema.MapAttribute{
 			MarkdownDescription: "Further environment that is never stored in plan or state. " +
@@ -130,8 +130,7 @@ func contentAttributes() map[string]schema.Attribute {
 			Optional:    true,
 			WriteOnly:   true,
 			ElementType: types.StringType,
-			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.KeysAre(isEnvKey), mapvalidator.ValueStringsAre(isEnvValue),
-				mapvalidator.AlsoRequires(path.MatchRoot("env_wo_version"))},
+			Validators:  []validator.Map{isEnvironment, mapvalidator.AlsoRequires(path.MatchRoot("env_wo_version"))},
 		},
 		"env_wo_version": schema.Int64Attribute{
 			MarkdownDescription: "Number of the present `env_wo`. Another number replaces the sandbox.",

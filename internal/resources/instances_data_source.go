@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -93,9 +92,8 @@ func (d *instancesDataSource) Read(ctx context.Context, req datasource.ReadReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn, err := d.connections.Open(model.ConnectionURI.ValueString())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("connection_uri"), "Connection cannot be opened", err.Error())
+	conn := d.connections.openAttribute(model.ConnectionURI, &resp.Diagnostics)
+	if conn == nil {
 		return
 	}
 	found := model.list(ctx, conn, &resp.Diagnostics)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -89,30 +90,29 @@ func (m *networkPolicyResourceModel) encode(diags *diag.Diagnostics) {
 	m.Tag = types.StringValue(tag)
 }
 
-// Create keeps what was planned, with the tag of what is known by now.
+// Create keeps what was planned.
 func (r *networkPolicyResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	keepPolicy(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+// keepPolicy keeps what was planned, with the tag of what is known by now.
+func keepPolicy(ctx context.Context, planned tfsdk.Plan, state *tfsdk.State, diags *diag.Diagnostics) {
 	var plan networkPolicyResourceModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
+	diags.Append(planned.Get(ctx, &plan)...)
+	if diags.HasError() {
 		return
 	}
-	plan.encode(&resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.encode(diags)
+	diags.Append(state.Set(ctx, &plan)...)
 }
 
 // Read has nothing to look at.
 func (r *networkPolicyResource) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {
 }
 
-// Update keeps what was planned, as Create does.
+// Update keeps what was planned.
 func (r *networkPolicyResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan networkPolicyResourceModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	plan.encode(&resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	keepPolicy(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
 // Delete forgets the policy; the framework drops it from the state.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
@@ -55,6 +56,7 @@ var (
 	isAbsoluteDirectory = check("an absolute directory", checkAbsoluteDirectory)
 	isEnvKey            = check("the name of an environment variable", sandbox.CheckEnvKey)
 	isEnvValue          = check("the value of an environment variable", sandbox.CheckEnvValue)
+	isEnvironment       = mapvalidator.All(mapvalidator.NoNullValues(), mapvalidator.KeysAre(isEnvKey), mapvalidator.ValueStringsAre(isEnvValue))
 )
 
 func checkConnectionURI(uri string) error {
