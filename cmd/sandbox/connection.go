@@ -32,6 +32,16 @@ func open(uri string) (connection, error) {
 	return connection{b, parsed.String()}, nil
 }
 
+// openAndFind reads the sandbox of two arguments, CONNECTION and HANDLE.
+func openAndFind(ctx context.Context, arguments []string) (connection, sandbox.Sandbox, error) {
+	conn, err := open(arguments[0])
+	if err != nil {
+		return connection{}, sandbox.Sandbox{}, err
+	}
+	s, err := conn.find(ctx, arguments[1])
+	return conn, s, err
+}
+
 // at says where err happened; nil stays nil.
 func (conn connection) at(handle string, err error) error {
 	if err == nil {

@@ -54,11 +54,7 @@ run or its end is not known.`,
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
 			}
-			conn, err := open(where[0])
-			if err != nil {
-				return err
-			}
-			s, err := conn.find(cmd.Context(), where[1])
+			conn, s, err := openAndFind(cmd.Context(), where)
 			if err != nil {
 				return err
 			}

@@ -25,12 +25,7 @@ from under it. Nothing else changes, and nothing at all when somebody else took
 the sandbox meanwhile.`,
 		Args: arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = twoWords(args)
-			conn, err := open(args[0])
-			if err != nil {
-				return err
-			}
-			s, err := conn.find(cmd.Context(), args[1])
+			conn, s, err := openAndFind(cmd.Context(), twoWords(args))
 			if err != nil {
 				return err
 			}

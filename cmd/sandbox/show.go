@@ -21,12 +21,7 @@ func (a *app) show() *cobra.Command {
 		Short: "Show all that is known of one sandbox",
 		Args:  arguments("CONNECTION", "HANDLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = twoWords(args)
-			conn, err := open(args[0])
-			if err != nil {
-				return err
-			}
-			s, err := conn.find(cmd.Context(), args[1])
+			_, s, err := openAndFind(cmd.Context(), twoWords(args))
 			if err != nil {
 				return err
 			}
