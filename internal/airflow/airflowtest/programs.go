@@ -37,7 +37,7 @@ func (a *Airflow) Parse(t testing.TB) {
 
 // start starts a program and waits for a line of its log that holds ready. With
 // the test it is stopped, and with it all that it has started.
-func start(t testing.TB, cmd *exec.Cmd, ready string) *eventLog {
+func start(t testing.TB, cmd *exec.Cmd, ready string) {
 	t.Helper()
 	log := newEventLog(ready)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -63,5 +63,4 @@ func start(t testing.TB, cmd *exec.Cmd, ready string) *eventLog {
 	case <-time.After(patience):
 		t.Fatalf("%s did not say %q within %s", strings.Join(cmd.Args, " "), ready, patience)
 	}
-	return log
 }
