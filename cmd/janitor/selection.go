@@ -106,18 +106,10 @@ func (a *app) program() string {
 	program := "janitor"
 	for _, flag := range []struct{ name, value string }{{"config", a.configFile}, {"state", a.state}, {"mode", a.mode}} {
 		if flag.value != "" {
-			program += " --" + flag.name + " " + quoteIfNeeded(flag.value)
+			program += " --" + flag.name + " " + report.Quote(flag.value)
 		}
 	}
 	return program
-}
-
-// quoteIfNeeded makes one shell word of s, and leaves alone what is one.
-func quoteIfNeeded(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:") == "" {
-		return s
-	}
-	return report.Quote(s)
 }
 
 // subject is CONNECTION HANDLE, or CONNECTION#HANDLE as reports have it, where

@@ -94,8 +94,8 @@ func TestExplanationSaysWhatCanBeDoneAboutEachKindOfThing(t *testing.T) {
 		"sandbox of a URI":            {"local:", nil, "To keep it: set its tag taskowned_protect, or name its place in a configuration that protects it."},
 		"leftover of a URI":           {"local:", func(e *verdict.Explanation) { e.Leftover = true }, `put "NAME#sb-1" under protect.handles there.`},
 		"stale claim":                 {"lab", func(e *verdict.Explanation) { e.Act = verdict.Release }, `To keep the claim: set its tag taskowned_protect, or put "lab#sb-1" under protect.handles.`},
-		"unreadable sandbox":          {"lab", func(e *verdict.Explanation) { e.Outcome, e.Reason = verdict.Unjudged, "" }, "Repair its record, or remove it by hand when nothing in it is needed. All that is known of it: → sandbox show 'local:///srv' 'sb-1'"},
-		"sandbox with an unknown tag": {"lab", func(e *verdict.Explanation) { e.Outcome = verdict.Unjudged }, "Settle what is unknown above, or destroy it when it is not needed: → sandbox rm 'local:///srv' 'sb-1'"},
+		"unreadable sandbox":          {"lab", func(e *verdict.Explanation) { e.Outcome, e.Reason = verdict.Unjudged, "" }, "Repair its record, or remove it by hand when nothing in it is needed. All that is known of it: → sandbox show local:///srv sb-1"},
+		"sandbox with an unknown tag": {"lab", func(e *verdict.Explanation) { e.Outcome = verdict.Unjudged }, "Settle what is unknown above, or destroy it when it is not needed: → sandbox rm local:///srv sb-1"},
 		"leftover nobody can judge":   {"lab", func(e *verdict.Explanation) { e.Outcome, e.Leftover = verdict.Unjudged, true }, "or remove it by hand when nothing in it is needed."},
 	} {
 		e := explained(func(e *verdict.Explanation) {

@@ -8,6 +8,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -192,6 +193,13 @@ func selecting(name string) string {
 	return "--connection " + name
 }
 
-// Quote makes one shell word of s: a handle is a vendor's word and may hold
-// what a shell would obey.
-func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// Quote makes one shell word of s, and leaves alone what is one: a handle is a
+// vendor's word and may hold what a shell would obey.
+func Quote(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/:-]+$`)

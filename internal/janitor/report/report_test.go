@@ -270,7 +270,7 @@ func TestCommandsNameTheConnectionAsItIsCalled(t *testing.T) {
 		"janitor --config janitor.yaml explain 'modal-prod#sb-01JAA'",
 		"",
 		"",
-		"janitor --config janitor.yaml sweep 'local:///srv/sandboxes' --accept 3f2a9c0d1e2b4a5c",
+		"janitor --config janitor.yaml sweep local:///srv/sandboxes --accept 3f2a9c0d1e2b4a5c",
 	}
 	if diff := cmp.Diff(want, commands); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
