@@ -6,6 +6,7 @@ package airflow
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -15,6 +16,10 @@ var (
 	ErrNotOwner = errors.New("not owned by")
 	ErrHeld     = errors.New("already held by")
 )
+
+// Settling is how long a claim must stand before a destroy relies upon it: many
+// times what Airflow takes between its read of the tags and its write.
+const Settling = 500 * time.Millisecond
 
 // Holder is who is attached to the sandbox with these tags; empty: nobody.
 func Holder(tags sandbox.Tags) string { return tags[TagHolder] }

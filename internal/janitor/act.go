@@ -105,11 +105,19 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	if why := r.overtaken(ctx); why != "" {
 		return Postponed, why
 	}
-	if v.Act == verdict.Release {
+	switch {
+	case v.Act == verdict.Release:
 		return r.release(ctx, p, v, facts)
+	case p.locks(v):
+		return r.destroyLocked(ctx, p, v, facts)
 	}
-	asked := r.ask(ctx, p, facts.Subjects[0])
-	_, err = r.read(ctx, p, v.Key)
+	return r.destroy(ctx, p, facts.Subjects[0])
+}
+
+// destroy asks for the end once and reads once.
+func (r *run) destroy(ctx context.Context, p *place, s verdict.Subject) (ActionResult, string) {
+	asked := r.ask(ctx, p, s)
+	_, err := r.read(ctx, p, s.Key())
 	switch {
 	case errors.Is(err, backend.ErrNotFound):
 		return Reclaimed, ""
@@ -172,9 +180,10 @@ func (p *place) intend(v verdict.Verdict, now time.Time) {
 	p.unasked[v.Key] = mark
 	mark.Attempts++
 	mark.Next, mark.LastError = time.Time{}, ""
-	if v.Act == verdict.Release {
+	if v.Act == verdict.Release || p.locks(v) && v.Claim.Holder != "" {
 		mark.Claim, mark.Taken = v.Claim, now
-	} else {
+	}
+	if v.Act == verdict.Destroy {
 		mark.Asked = now
 	}
 	if mark.Attempts > 1 {

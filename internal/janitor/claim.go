@@ -49,10 +49,10 @@ func (r *run) claim(ctx context.Context) (*Run, error) {
 
 // longest is how long a run can last: what was read before its deadline still
 // checks the claim, is asked to go and is read again, which of a leftover takes a
-// whole listing and of a claim a read, a question and putting it back; then all
-// is saved.
+// whole listing, of a claim a read, a question and putting it back, and of what is
+// locked first all of that twice; then all is saved.
 func (r *run) longest() time.Duration {
-	return r.RunDeadline + max(r.ListTimeout, 3*r.CallTimeout) + 3*r.CallTimeout + r.StopGrace
+	return r.RunDeadline + max(r.ListTimeout, 9*r.CallTimeout+r.Settle) + 3*r.CallTimeout + r.StopGrace
 }
 
 // live reports whether holder may still be at work. A claim that reaches

@@ -29,6 +29,7 @@ type lab struct {
 
 	scope string
 	who   string // answers; empty: it does not say
+	can   backend.Capabilities
 	mu    sync.Mutex
 	boxes map[sandbox.Ref]sandbox.Sandbox
 	left  map[sandbox.Ref]sandbox.Leftover
@@ -79,7 +80,9 @@ func (l *lab) leave(handles ...string) {
 
 func (l *lab) Scope() string { return l.scope }
 func (l *lab) Capabilities() backend.Capabilities {
-	return backend.Capabilities{Identity: l.who != ""}
+	can := l.can
+	can.Identity = l.who != ""
+	return can
 }
 
 func (l *lab) Check(context.Context) (backend.Status, error) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
 	"github.com/taskowned/terraform-provider-sandbox/internal/clock"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
@@ -39,6 +40,7 @@ type Options struct {
 	CallTimeout   time.Duration // of one read or destroy; 0: DefaultCallTimeout
 	ListTimeout   time.Duration // of one whole listing; 0: DefaultListTimeout
 	StopGrace     time.Duration // for calls in flight after the context ends; 0: DefaultStopGrace
+	Settle        time.Duration // how long a claim must stand before a destroy; 0: airflow.Settling
 	Parallel      int           // connections at once; 0: DefaultParallel
 	PerConnection int           // items of one connection at once; 0: DefaultPerConnection
 
@@ -76,6 +78,7 @@ func (o Options) withDefaults() Options {
 	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
 	o.ListTimeout = cmp.Or(o.ListTimeout, DefaultListTimeout)
 	o.StopGrace = cmp.Or(o.StopGrace, DefaultStopGrace)
+	o.Settle = cmp.Or(o.Settle, airflow.Settling)
 	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
 	o.PerConnection = cmp.Or(o.PerConnection, DefaultPerConnection)
 	if o.Log == nil {

@@ -220,6 +220,7 @@ func TestEveryRailIsMissedWhenItIsRemoved(t *testing.T) {
 				}
 			}
 		}},
+		{"what goes on Airflow's word is taken from Airflow first", 20, func(c *rules) { c.unlocked, c.returns = true, 0.4 }},
 		{"Terraform's sandboxes do not go on Airflow's word", 5, func(c *rules) {
 			c.blind = onBoxes(func(b *sandbox.Sandbox) { delete(b.Tags, sandbox.TagManagedBy) })
 		}},

@@ -45,7 +45,10 @@ func (b remoteBackend) Ahead() (time.Duration, bool) { return b.ahead, b.known }
 func (b *simBackend) Scope() string { return "sim:" + b.s.name }
 
 func (b *simBackend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ServerEnds: b.s.remote, Identity: b.s.remote && !b.v.cfg.nameless}
+	return backend.Capabilities{
+		ServerEnds: b.s.remote, Identity: b.s.remote && !b.v.cfg.nameless,
+		Attachable: !b.v.cfg.unlocked, Tags: backend.TagsEditable,
+	}
 }
 
 // do is one call whose reply, when it arrives, tells the server's time.

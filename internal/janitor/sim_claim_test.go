@@ -50,20 +50,27 @@ func (b hostBackend) EditTags(ctx context.Context, ref sandbox.Ref, edit func(sa
 // write is what a whole set that is written in place of the one that was read
 // does to a sandbox.
 func (v *view) write(s *site, b *box, read, written sandbox.Tags) {
+	key := verdict.Key{Ref: b.Ref}
+	id := seen{s.name, key}
+	old, holder := read[airflow.TagHolder], written[airflow.TagHolder]
+	current := b.Tags[airflow.TagHolder]
 	for _, key := range slices.Concat(keys(read), keys(written)) {
-		if was, is := read[key], written[key]; was != is && key != airflow.TagHolder {
+		was, is := read[key], written[key]
+		marks := was == "" && sandbox.IsClaim(holder) || is == "" && v.locked[id] != ""
+		if was != is && key != airflow.TagHolder && (key != sandbox.TagTeardownAt || !marks) {
 			v.harm(15, "%s#%s: its tag %s is changed from %q to %q", s.name, b.Handle, key, was, is)
 		}
 	}
-	key := verdict.Key{Ref: b.Ref}
-	old, holder := read[airflow.TagHolder], written[airflow.TagHolder]
-	current := b.Tags[airflow.TagHolder]
 	switch {
-	case old == holder:
-		return
+	case old == holder: // only the teardown mark
+	case sandbox.IsClaim(holder) && old == "":
+		v.note("%s takes %s#%s from Airflow", v.name, s.name, b.Handle)
+		v.locked[id] = holder
+	case sandbox.IsClaim(old) && old == v.locked[id] && holder == "":
+		v.note("%s gives %s#%s back to Airflow", v.name, s.name, b.Handle)
 	case holder == "":
 		v.checkRelease(s, b, old)
-		v.released[seen{s.name, key}] = old
+		v.released[id] = old
 		if task, ok := airflow.ParseHolder(old); ok && current == old && v.of(b).at[task] == b {
 			v.note("%s takes the claim of %s off, which lives", v.name, old)
 			b.robbed[old] = true
@@ -72,7 +79,7 @@ func (v *view) write(s *site, b *box, read, written sandbox.Tags) {
 		v.harm(15, "%s#%s: the claim of %s takes the place of that of %s", s.name, b.Handle, holder, old)
 	default:
 		mark := v.store.Scopes["sim:"+s.name].Marks[key]
-		if mark.Claim.Holder != holder && v.released[seen{s.name, key}] != holder {
+		if mark.Claim.Holder != holder && v.released[id] != holder {
 			v.harm(15, "%s#%s: the claim of %s is put back, and nobody took it off", s.name, b.Handle, holder)
 		}
 		v.note("%s puts the claim of %s back", v.name, holder)

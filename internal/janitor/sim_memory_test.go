@@ -74,7 +74,7 @@ func (v *view) checkMet() {
 		}
 	}
 	for id, read := range v.reads {
-		if _, held := read.box.Tags[airflow.TagHolder]; held {
+		if holder, held := read.box.Tags[airflow.TagHolder]; held && holder != v.locked[id] {
 			v.met[id] = v.looked[id.place]
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 	"github.com/taskowned/terraform-provider-sandbox/internal/verdict"
 )
@@ -53,6 +54,7 @@ type witnesses struct {
 	heard     heard
 	questions int                    // put to Airflow
 	released  map[seen]string        // holders whose claim this run took off
+	locked    map[seen]string        // claims by which it took something from Airflow
 	pretended map[sandbox.Ref]string // holders that only seem to be written
 	untried   map[seen]asking        // as it was before a release
 	focus     *box                   // what was read last
@@ -68,7 +70,7 @@ func newWitnesses() witnesses {
 		listed: make(map[string]map[sandbox.Ref]sandbox.Sandbox),
 		used:   make(map[string]map[string]bool), left: make(map[string]map[sandbox.Ref]bool),
 		size: make(map[string]int), reads: make(map[seen]witness), gone: make(map[seen]bool),
-		removals: make(map[string]int), yielded: make(map[string]int), released: make(map[seen]string), untried: make(map[seen]asking), pretended: make(map[sandbox.Ref]string),
+		removals: make(map[string]int), yielded: make(map[string]int), released: make(map[seen]string), locked: make(map[seen]string), untried: make(map[seen]asking), pretended: make(map[sandbox.Ref]string),
 	}
 }
 
@@ -152,7 +154,7 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 	case never(read.keeps):
 		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, read.keeps)
 	case finished == "" && read.keeps != "":
-		v.checkShare(s)
+		v.checkFinished(s, id)
 	case finished == "Terraform manages it" && read.keeps == "it is not past its end":
 		v.harm(5, "%s#%s is asked although %s", s.name, key.Handle, finished)
 	case finished == "it is not known to be of that Airflow" && read.keeps == "it is not past its end":
@@ -167,8 +169,25 @@ func (v *view) checkAsk(s *site, key verdict.Key) {
 		v.harm(2, "%s#%s is asked without a saved intent", s.name, key.Handle)
 	}
 	v.checkTime(s, key)
-	v.checkAttempt(id)
+	if v.released[id] == "" { // else it is the same attempt
+		v.checkAttempt(id)
+	}
 	if key.Leftover {
+		v.checkShare(s)
+	}
+}
+
+// checkFinished watches what goes on Airflow's word alone. A task of its run that
+// has attached since Airflow was asked must have been seen, or kept out.
+func (v *view) checkFinished(s *site, id seen) {
+	b := s.boxes[id.Ref]
+	d := v.of(b)
+	for _, task := range d.names() {
+		if d.at[task] == b && task.Owner() == b.Tags[airflow.TagOwner] {
+			v.harm(20, "%s#%s is asked although %s has attached to it", s.name, id.Handle, task.Holder())
+		}
+	}
+	if v.released[id] == "" {
 		v.checkShare(s)
 	}
 }
@@ -183,7 +202,12 @@ func (v *view) finishedAt(s *site, key verdict.Key, at time.Time) string {
 	if key.Leftover || b == nil {
 		return "nobody can be asked"
 	}
-	told := &box{Sandbox: v.reads[seen{s.name, key}].box, staging: b.staging, robbed: b.robbed}
+	id := seen{s.name, key}
+	told := &box{Sandbox: v.reads[id].box, staging: b.staging, robbed: b.robbed}
+	if holder := told.Tags[airflow.TagHolder]; holder != "" && holder == v.locked[id] {
+		told.Tags = told.Tags.Clone()
+		delete(told.Tags, airflow.TagHolder)
+	}
 	return v.heard.keepsOwned(s, told, at)
 }
 
@@ -261,8 +285,8 @@ func (v *view) checkResult() {
 		for _, a := range c.Actions {
 			v.results[a.Result]++
 			id := seen{s.name, a.Key}
-			if a.Act == verdict.Release && a.Result == Spared { // it was not an attempt
-				v.askings[id] = v.untried[id]
+			if before, released := v.untried[id]; released && (a.Result == Spared || a.Result == Postponed) { // it was not an attempt
+				v.askings[id] = before
 			}
 			if a.Result != Reclaimed {
 				continue

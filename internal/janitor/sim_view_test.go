@@ -59,7 +59,7 @@ func (w *world) start() *view {
 func (v *view) options() Options {
 	opts := Options{
 		Store: (*simStore)(v), Clock: (*simClock)(v.world), Process: v.name, Parallel: 1, PerConnection: 1,
-		DeletesPerRun: simCap, StopGrace: time.Millisecond, blind: v.cfg.blind,
+		DeletesPerRun: simCap, StopGrace: time.Millisecond, Settle: time.Nanosecond, blind: v.cfg.blind,
 		Gone: func(process string) bool { return process == "" },
 	}
 	for _, s := range v.places {
@@ -124,7 +124,7 @@ func (v *view) call(ctx context.Context, longest time.Duration, effect func() er
 	if v.chance(0.15) {
 		v.event()
 	}
-	if v.focus != nil && v.chance(0.05) { // its task comes back, or goes
+	if v.focus != nil && v.chance(v.cfg.returns) { // its task comes back, or goes
 		v.attachment(v.focus)
 	}
 	if v.chance(v.cfg.clockFaults/20) && len(v.views) == 1 {

@@ -66,6 +66,8 @@ type rules struct {
 	staleAsk    bool    // Airflow answers before a write as it did when it was first asked
 	staleCheck  bool    // and after it as it did before
 	sameClock   bool    // Airflow's clock seems to be right
+	returns     float64 // how often a task comes to what was read last, or goes from it
+	unlocked    bool    // nothing is taken from Airflow before it goes
 	noRestore   bool    // what puts a claim back only seems to be written
 }
 

@@ -17,7 +17,7 @@ var (
 )
 
 // usual is a world as bad as they come.
-var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, abandoned: 0.3, rivals: 0.05, strangers: 0.05}
+var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubborn: 0.1, orphans: 0.5, lags: 0.2, abandoned: 0.3, rivals: 0.05, strangers: 0.05, returns: 0.05}
 
 // TestSimulation drives the real sweep through worlds full of faults, and lets
 // an oracle that knows the truth watch every call. Each seed is one world; the
@@ -26,7 +26,8 @@ var usual = rules{clockFaults: 0.1, fraudulent: 0.05, storeLosses: 0.02, stubbor
 // Of the invariants of ARCHITECTURE.md, 3 and 4 are properties of package
 // verdict and tested there, 10 and 12 show here as 13 (what a failing item or a
 // kill would hold up is still there after a calm time). 17 is the share breaker,
-// 18 the grace that a holder leaves behind, and 19 the account.
+// 18 the grace that a holder leaves behind, 19 the account, and 20 the lock on
+// what goes on Airflow's word.
 func TestSimulation(t *testing.T) {
 	steps := *simSteps
 	if testing.Short() {

@@ -247,7 +247,7 @@ func TestSamePlaceTwiceIsLookedAtOnce(t *testing.T) {
 	opts := enforcing(one, two)
 	two.scope = one.scope
 	result := sweep(t, opts)
-	if look := result.Connections[1].Look; !strings.Contains(look.Error, "same place as connection a") || len(two.asked) > 0 {
+	if look := result.Connections[1].Look; !strings.Contains(look.Error, `same place as the connection "a"`) || len(two.asked) > 0 {
 		t.Errorf("look %+v, asked %q", look, two.asked)
 	}
 }

@@ -31,10 +31,6 @@ const (
 	longestLook = 10 * time.Second
 )
 
-// settling is how long a claim must stand before it is relied upon: many times
-// what Airflow takes between its read of the tags and its write.
-const settling = 500 * time.Millisecond
-
 // heldBy names who holds the sandbox with these tags. A claim of
 // Terraform's is none: it is what a destroy that was killed has left.
 func heldBy(tags sandbox.Tags) string {
@@ -128,7 +124,7 @@ func (c *claim) try(ctx context.Context) (holder string, err error) {
 // writes, so a task that had read the tags before the claim was written takes the
 // sandbox over it, and believes itself attached.
 func (c *claim) settle(ctx context.Context) (holder string, err error) {
-	if err := backend.Pause(ctx, settling); err != nil {
+	if err := backend.Pause(ctx, airflow.Settling); err != nil {
 		return "", err
 	}
 	found, err := c.backend.Get(ctx, c.ref)

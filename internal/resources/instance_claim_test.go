@@ -91,7 +91,7 @@ func TestClaimThatATaskOverwritesAMomentLaterIsNotTaken(t *testing.T) {
 		t.Run(onHeld, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := clock.System().Now()
-				s := &shared{tags: sandbox.Tags{airflow.TagOwner: "etl/run"}, comes: began.Add(settling / 2), letsGo: began.Add(time.Minute)}
+				s := &shared{tags: sandbox.Tags{airflow.TagOwner: "etl/run"}, comes: began.Add(airflow.Settling / 2), letsGo: began.Add(time.Minute)}
 				by, err := claimOn(t, s, onHeld).take(t.Context())
 				if by != left || err != nil {
 					t.Fatalf("held by %q, %v", by, err)

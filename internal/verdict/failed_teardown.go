@@ -51,7 +51,7 @@ func judgeFailedTeardown(s Subject, _ *Facts) Finding {
 	}}
 }
 
-// held reports whether anybody holds the sandbox but a destroy of Terraform's.
+// held reports whether anybody holds the sandbox but a destroy.
 func held(box *sandbox.Sandbox) bool {
 	holder, ok := box.Tags[airflow.TagHolder]
 	return ok && !sandbox.IsClaim(holder)

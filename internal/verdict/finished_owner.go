@@ -48,5 +48,9 @@ func judgeFinishedOwner(s Subject, facts *Facts) Finding {
 	if task != nil {
 		words = append(words, facts.Airflow.ofTask(*task))
 	}
-	return over(box, evidence, words...)
+	finding := over(box, evidence, words...)
+	if task != nil {
+		finding.claimedBy(*task, facts)
+	}
+	return finding
 }

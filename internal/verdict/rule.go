@@ -89,7 +89,8 @@ func (a Act) String() string { return actNames[a] }
 func (a Act) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Claim is a task's hold on a sandbox, and the end of it that Airflow told. Of a
-// finished owner it is only that end: a run that has lived since has another.
+// finished owner it is the run's end, too: a run that has lived since has another;
+// and where nobody holds the sandbox, only that.
 type Claim struct {
 	Holder string `json:"holder,omitempty"` // the tag airflow_holder, byte for byte
 	Try    int    `json:"try,omitempty"`    // the number of the task's try that ended

@@ -42,14 +42,19 @@ func judgeStaleHolder(s Subject, facts *Facts) Finding {
 		return Finding{Evidence: []Evidence{holder}, Doubt: stranger}
 	}
 	finding := over(box, []Evidence{deployment, holder}, facts.Airflow.ofTask(*task))
-	if finding.Holds == Yes {
-		finding.Claim.Holder, finding.Claim.Try = task.Holder(), facts.Airflow.Tasks[*task].Try
-	}
+	finding.claimedBy(*task, facts)
 	return finding
 }
 
+// claimedBy names the task, and its try, whose claim is to go.
+func (f *Finding) claimedBy(task airflow.TaskInstance, facts *Facts) {
+	if f.Holds == Yes {
+		f.Claim.Holder, f.Claim.Try = task.Holder(), facts.Airflow.Tasks[task].Try
+	}
+}
+
 // holderOf returns the task that holds the sandbox. Nil without a doubt: it is
-// free, or claimed by a destroy of Terraform's. Nil with one: it is held, and
+// free, or claimed by a destroy. Nil with one: it is held, and
 // nobody can be asked by whom.
 func holderOf(box *sandbox.Sandbox) (task *airflow.TaskInstance, doubt string) {
 	holder := airflow.Holder(box.Tags)
