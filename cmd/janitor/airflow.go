@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow/api"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
@@ -38,6 +39,11 @@ func (a *app) openAirflow(name string, deployment config.Airflow) (*api.Client, 
 		URL:   deployment.URL,
 		Clock: a.clock,
 		Token: os.Getenv(token), Username: os.Getenv(username), Password: os.Getenv(password),
+	}
+	for _, name := range []string{token, username, password} {
+		if strings.ContainsAny(os.Getenv(name), "\r\n") {
+			return nil, fmt.Errorf("%s holds a line break; a file that it was read from may end in one", name)
+		}
 	}
 	person := options.Username != "" || options.Password != ""
 	switch {

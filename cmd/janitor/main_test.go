@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars,
 				"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"),
 				"EXAMPLES="+examples,
+				"NEWLINE=\n",
 				"LOCAL=local://"+dir,
 				"STATE="+filepath.Join(env.WorkDir, "state"),
 				"JANITOR_CONFIG="+filepath.Join(env.WorkDir, "janitor.yaml"),
