@@ -119,6 +119,7 @@ func TestRunningSandboxOutlivesAnImagePathThatLeadsNowhere(t *testing.T) {
 }
 
 func TestRunningSandboxOutlivesAPlaceThatCannotBeOne(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		make func(place string) error
 		want string

@@ -41,6 +41,7 @@ func (w *world) adapt(example string) string {
 }
 
 func TestEveryExampleAppliesAndIsQuietAfterwards(t *testing.T) {
+	t.Parallel()
 	for _, file := range examples(t) {
 		t.Run(strings.TrimPrefix(file, "../../examples/"), func(t *testing.T) {
 			w := newWorld(t)

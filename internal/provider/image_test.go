@@ -223,6 +223,7 @@ func TestImageOfAnotherPlaceDoesNotCountAsGone(t *testing.T) {
 }
 
 func TestImageIsOnlyForgottenUnlessDeletionIsAskedFor(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		attribute string
 		left      bool

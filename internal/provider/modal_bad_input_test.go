@@ -120,6 +120,7 @@ func TestWrongTokenForgetsNothing(t *testing.T) {
 
 // The other workspace has no app of that name, or one with other sandboxes.
 func TestTokenOfAnotherWorkspaceIsAnErrorThatNamesBothAndForgetsNothing(t *testing.T) {
+	t.Parallel()
 	for name, prepared := range map[string]bool{"without the app": false, "with the app": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newModalWorld(t)

@@ -120,6 +120,7 @@ func TestOnHeldKillDestroysUnderTheTask(t *testing.T) {
 }
 
 func TestFailedDestroyGivesTheClaimBackAndKeepsTheMark(t *testing.T) {
+	t.Parallel()
 	for name, robbed := range map[string]string{"free": "", "held and on_held = kill": task} {
 		t.Run(name, func(t *testing.T) {
 			w := newModalWorld(t)

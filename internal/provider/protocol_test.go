@@ -17,6 +17,7 @@ import (
 )
 
 func TestCancelledCreateLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []string{"before", "after"} {
 		t.Run(effect+" the call took effect", func(t *testing.T) {
 			w := newWorld(t)
@@ -69,6 +70,7 @@ func TestCreateWhoseReplyIsLostIsAdopted(t *testing.T) {
 }
 
 func TestReadSaysHowASandboxWent(t *testing.T) {
+	t.Parallel()
 	for want, late := range map[string]bool{"expired at": true, "it ended by itself, or somebody destroyed it": false} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

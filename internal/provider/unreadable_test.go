@@ -109,6 +109,7 @@ func TestSandboxThatIsReplacedForWhatHappenedToItSaysWhy(t *testing.T) {
 }
 
 func TestEndOrBirthThatOnlyAWrongClockExplainsIsTold(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		field, want string
 	}{
