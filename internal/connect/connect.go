@@ -31,7 +31,7 @@ func Vendors() []backend.Vendor { return slices.Clone(vendors) }
 func Parse(uri string) (backend.Connection, error) { return vendors.parse(uri) }
 
 // Open opens conn, which Parse made. It looks up the credentials but does not
-// reach the backend.
+// reach the backend. Its errors leave it to the caller to name conn.
 func Open(conn backend.Connection, options Options) (backend.Backend, error) {
 	return vendors.open(conn, options)
 }
@@ -52,7 +52,7 @@ func (r registry) open(conn backend.Connection, options Options) (backend.Backen
 	}
 	credentials, err := resolve(vendor, conn.CredentialsName(), options)
 	if err != nil {
-		return nil, fmt.Errorf("find the credentials of %q: %w", conn, err)
+		return nil, fmt.Errorf("find its credentials: %w", err)
 	}
 	caller := options.Caller
 	if caller == nil {
