@@ -88,7 +88,9 @@ func (c *claim) take(ctx context.Context) (holder string, err error) {
 		next, _ := waits.Next()
 		if backend.Pause(ctx, next) != nil {
 			return "", fmt.Errorf("%s still holds it. Nothing was destroyed: run again when the task has let go, raise "+
-				"timeouts.delete, or set on_held. A destroy follows what was applied last, so apply such a change first", holder)
+				"timeouts.delete, or set on_held. A destroy follows what was applied last, so apply such a change first. "+
+				"No change reaches what the plan calls deposed: that goes once the task lets go or, if it is dead, after "+
+				"`sandbox release '%s' %s`", holder, c.backend.Scope(), c.ref.Handle)
 		}
 	}
 }

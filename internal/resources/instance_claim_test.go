@@ -158,8 +158,13 @@ func TestClaimGivesUpAtTheTimeoutAndWritesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := claimOn(t, s, onHeldWait).take(ctx)
-		if err == nil || !strings.Contains(err.Error(), holder+" still holds it") || len(s.writes) > 0 {
-			t.Errorf("said %v, wrote %v", err, s.writes)
+		if err == nil || len(s.writes) > 0 {
+			t.Fatalf("said %v, wrote %v", err, s.writes)
+		}
+		for _, text := range []string{holder + " still holds it", "deposed", "sandbox release 'modal:' "} {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("does not say %q: %v", text, err)
+			}
 		}
 	})
 }
