@@ -138,14 +138,20 @@ func TestTwoJanitorsOfOneModalAppHarmNothing(t *testing.T) {
 	b := a.another(t, "limits: {deletes_per_run: 100}")
 	alive, torn := a.stand(t, 40, nil), a.stand(t, 40, a.torn())
 	var both sync.WaitGroup
+	var reclaimed atomic.Int64
 	for _, janitor := range []account{a, b} {
 		both.Go(func() {
-			if out, status := janitor.run(t, "sweep", "--auto-approve"); status != 0 {
+			out, status := janitor.run(t, "sweep", "--auto-approve")
+			if status != 0 {
 				t.Errorf("beside the other it exits %d:\n%s", status, out)
 			}
+			reclaimed.Add(int64(strings.Count(out, " reclaimed  ")))
 		})
 	}
 	both.Wait()
+	if n := reclaimed.Load(); n != int64(len(torn)) {
+		t.Errorf("of %d, the two say to have reclaimed %d", len(torn), n)
+	}
 	a.check(t, "torn", torn, false)
 	a.check(t, "alive", alive, true)
 	for _, janitor := range []account{a, b} {

@@ -87,6 +87,13 @@ type (
 		EditTags(ctx context.Context, ref sandbox.Ref, edit func(sandbox.Tags)) error
 	}
 
+	// EndTeller destroys as Destroy does, and tells whether the sandbox had ended
+	// before it was asked to: by itself, or because somebody else asked. It is false
+	// where that is not known, as when the answer to the first asking was lost.
+	EndTeller interface {
+		DestroyTelling(context.Context, sandbox.Ref) (ended bool, err error)
+	}
+
 	// Renewer moves a sandbox's own end to until and returns the new end. It
 	// never shortens a life, and refuses when the old end is past.
 	Renewer interface {

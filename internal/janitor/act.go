@@ -114,11 +114,14 @@ func (r *run) reclaim(ctx context.Context, p *place, v verdict.Verdict) (result 
 	return r.destroy(ctx, p, facts.Subjects[0])
 }
 
-// destroy asks for the end once and reads once.
+// destroy asks for the end once and reads once. What had ended before anybody here
+// asked for it was somebody else's to reclaim, such as another janitor's.
 func (r *run) destroy(ctx context.Context, p *place, s verdict.Subject) (ActionResult, string) {
-	asked := r.ask(ctx, p, s)
+	ended, asked := r.ask(ctx, p, s)
 	_, err := r.read(ctx, p, s.Key())
 	switch {
+	case errors.Is(err, backend.ErrNotFound) && ended && p.unasked[s.Key()].Asked.IsZero():
+		return Vanished, "it had ended when it was asked to"
 	case errors.Is(err, backend.ErrNotFound):
 		return Reclaimed, ""
 	case asked != nil:
@@ -138,18 +141,22 @@ func (r *run) read(ctx context.Context, p *place, key verdict.Key) (verdict.Fact
 	return r.fresh(ctx, p, key)
 }
 
-// ask asks the backend for the subject's end.
-func (r *run) ask(ctx context.Context, p *place, s verdict.Subject) error {
+// ask asks the backend for the subject's end, and tells whether it had come, where
+// the backend says so.
+func (r *run) ask(ctx context.Context, p *place, s verdict.Subject) (ended bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.CallTimeout)
 	defer cancel()
 	if s.Sandbox != nil {
-		return p.Backend.Destroy(ctx, s.Sandbox.Ref)
+		if teller, tells := p.Backend.(backend.EndTeller); tells {
+			return teller.DestroyTelling(ctx, s.Sandbox.Ref)
+		}
+		return false, p.Backend.Destroy(ctx, s.Sandbox.Ref)
 	}
 	leftovers, ok := p.Backend.(backend.Leftovers)
 	if !ok {
-		return fmt.Errorf("remove %s: %w", s.Leftover.Path, backend.ErrUnsupported)
+		return false, fmt.Errorf("remove %s: %w", s.Leftover.Path, backend.ErrUnsupported)
 	}
-	return leftovers.Remove(ctx, *s.Leftover)
+	return false, leftovers.Remove(ctx, *s.Leftover)
 }
 
 // agree reports whether what is condemned still is, for the same reason.

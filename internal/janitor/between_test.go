@@ -167,6 +167,25 @@ func TestWhatVanishedByItselfIsNotSaidToBeReclaimed(t *testing.T) {
 	expect(t, "said", said(sweep(t, enforcing(l))), []string{"dead vanished"})
 }
 
+// tellingLab is a lab that tells whether a sandbox had ended before.
+type tellingLab struct {
+	*lab
+	ended bool
+}
+
+func (l *tellingLab) DestroyTelling(ctx context.Context, ref sandbox.Ref) (bool, error) {
+	return l.ended, l.Destroy(ctx, ref)
+}
+
+func TestWhatAnotherHasEndedIsNotSaidToBeReclaimed(t *testing.T) {
+	for ended, want := range map[bool]string{true: "dead vanished", false: "dead reclaimed"} {
+		l := &tellingLab{newLab(dead("dead")), ended}
+		opts := enforcing(l.lab)
+		opts.Connections[0].Backend = l
+		expect(t, "said", said(sweep(t, opts)), []string{want})
+	}
+}
+
 func TestWhatTheBackendOnlyRemembersIsGone(t *testing.T) {
 	l := newLab(dead("dead"))
 	l.onDestroy = func(_ context.Context, ref sandbox.Ref) error {

@@ -92,7 +92,7 @@ type ActionResult string
 // The results of an action.
 const (
 	Reclaimed ActionResult = "reclaimed" // absent by id; said once
-	Vanished  ActionResult = "vanished"  // absent before it was ever asked to go
+	Vanished  ActionResult = "vanished"  // absent, or ended, before it was ever asked to go
 	Asked     ActionResult = "asked"     // accepted, still there: the next run confirms
 	Released  ActionResult = "released"  // the claim is off, and its task was over before and after
 	Restored  ActionResult = "restored"  // the claim was off, and stands again: its task came back, or may have

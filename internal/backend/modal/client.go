@@ -127,7 +127,14 @@ func (c *client) stubs() pb.ModalClientClient { return pb.NewModalClientClient(c
 func (c *client) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	c.conn.Store(conn)
 	call := callOf(method)
+	death, ends := ctx.Value(deathKey{}).(*death)
+	if _, terminates := req.(*pb.SandboxTerminateRequest); !terminates {
+		ends = false // such as the token for it
+	}
 	err := c.caller.Do(ctx, call, func(ctx context.Context) error {
+		if ends {
+			death.attempts++
+		}
 		begun := c.server.ours.Now()
 		err := settled(ctx, call, invoke(ctx, method, req, reply, conn, options...))
 		if err == nil {
@@ -137,6 +144,9 @@ func (c *client) intercept(ctx context.Context, method string, req, reply any, c
 	})
 	if birth, ok := ctx.Value(birthKey{}).(*birth); ok && err == nil {
 		birth.note(reply)
+	}
+	if ends && err == nil {
+		death.note(reply)
 	}
 	return err
 }

@@ -238,6 +238,27 @@ func TestASandboxThatModalDoesNotTerminateIsNotTakenForGone(t *testing.T) {
 	}
 }
 
+func TestADestroyTellsWhetherAnotherHadEndedTheSandboxBefore(t *testing.T) {
+	for generation, g := range generations {
+		t.Run(generation, func(t *testing.T) {
+			t.Setenv("MODAL_SANDBOX_V2", g.variable)
+			server, a := opened(t, emulator.Options{PollLag: time.Hour}, "modal:")
+			first, second := made(t, a), made(t, a)
+			other := at(t, "modal:")
+			tells := func(who *app, ref sandbox.Ref, want bool) {
+				t.Helper()
+				if ended, err := who.DestroyTelling(t.Context(), ref); err != nil || ended != want {
+					t.Errorf("ended before: %t, error %v; want %t", ended, err, want)
+				}
+			}
+			tells(a, first.Ref, false)
+			tells(other, first.Ref, true) // which its list still calls running
+			server.Fail(strings.Replace(g.create, "Create", "Terminate", 1), emulator.Fault{Code: codes.Unavailable, After: true})
+			tells(a, second.Ref, false) // the first answer was lost: it may have been ours
+		})
+	}
+}
+
 func TestAnotherIncarnationIsNotDestroyed(t *testing.T) {
 	server, a := opened(t, emulator.Options{}, "modal:")
 	s := made(t, a)

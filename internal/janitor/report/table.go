@@ -198,7 +198,7 @@ func (r Report) sentence() string {
 		}
 		add(s.Restored, "put back because a task may live")
 		add(s.Asked, "asked to end, to be confirmed by the next run")
-		add(s.Vanished, "gone by themselves")
+		add(s.Vanished, "gone already")
 		add(s.Failed, "failed")
 		add(s.Spared, "spared on a second look")
 		add(s.Postponed, "postponed")
