@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -65,11 +64,7 @@ func (a account) command(t *testing.T, args ...string) *exec.Cmd {
 
 func (a account) run(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()
-	cmd := a.command(t, args...)
-	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
-	status = statusOf(t, cmd.Run(), &both)
-	return both.String(), status
+	return finish(t, a.command(t, args...))
 }
 
 // open opens the app in this process, whose environment it changes.

@@ -65,7 +65,12 @@ func (y yard) command(t *testing.T, args ...string) *exec.Cmd {
 // run runs the janitor and returns what it says and its exit status.
 func (y yard) run(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()
-	cmd := y.command(t, args...)
+	return finish(t, y.command(t, args...))
+}
+
+// finish runs cmd to its end, and returns what it says and its exit status.
+func finish(t *testing.T, cmd *exec.Cmd) (out string, status int) {
+	t.Helper()
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
 	status = statusOf(t, cmd.Run(), &both)
