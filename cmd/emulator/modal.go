@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/emulator/modal"
 )
 
@@ -145,9 +146,9 @@ func checkNumbers(flags *pflag.FlagSet) (err error) {
 		number, numeric := flag.Value.String(), flag.Value.Type() == "int" || flag.Value.Type() == "duration"
 		switch {
 		case flag.Name == "page-size" && number == "0":
-			err = usage("--page-size: a page holds at least one sandbox")
+			err = cli.Usage("--page-size: a page holds at least one sandbox")
 		case flag.Name != "deadline-report-delay" && numeric && strings.HasPrefix(number, "-"):
-			err = usage("--%s: %s is below zero", flag.Name, number)
+			err = cli.Usage("--%s: %s is below zero", flag.Name, number)
 		}
 	})
 	return err

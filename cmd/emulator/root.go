@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,11 +22,6 @@ protected by a token in plain text only: nothing but the loopback is listened on
 Exit status: 0 stopped by SIGINT, SIGTERM or SIGHUP, with everything removed;
 2 failed; 4 wrong usage.`
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // run is main without the process around it; it returns the exit status.
 func run(ctx context.Context, root *cobra.Command, args []string, out, errs io.Writer) int {
 	root.SetArgs(args)
@@ -38,7 +32,7 @@ func run(ctx context.Context, root *cobra.Command, args []string, out, errs io.W
 		return 0
 	}
 	_, _ = fmt.Fprintf(errs, "emulator: %v\n", err)
-	if wrong := (usageError{}); errors.As(err, &wrong) {
+	if cli.IsUsage(err) {
 		return cli.ExitUsage
 	}
 	return cli.ExitFailed
@@ -55,7 +49,7 @@ func rootCommand() *cobra.Command {
 		Args:              subcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
 	root.AddCommand(modalCommand())
 	cli.AddVersion(root, version, func() bool { return false })
 	return root
@@ -63,14 +57,14 @@ func rootCommand() *cobra.Command {
 
 func subcommand(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("unknown vendor %q; try emulator --help", args[0])
+		return cli.Usage("unknown vendor %q; try emulator --help", args[0])
 	}
 	return nil
 }
 
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("there are no arguments, only flags: %q", strings.Join(args, " "))
+		return cli.Usage("there are no arguments, only flags: %q", strings.Join(args, " "))
 	}
 	return nil
 }

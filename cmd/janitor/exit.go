@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
@@ -60,8 +59,7 @@ func (a *app) status(err error) int {
 		status = known.status
 	case errors.Is(err, janitor.ErrBusy):
 		status = int(janitor.ExitBusy)
-	case strings.HasPrefix(err.Error(), "unknown command "):
-		// cobra has no error type for it.
+	case cli.IsUsage(err):
 		status = cli.ExitUsage
 	}
 	if !errors.As(err, &known) || known.err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/sandbox"
 )
@@ -23,7 +24,7 @@ type connection struct {
 func open(uri string) (connection, error) {
 	parsed, err := connect.Parse(uri)
 	if err != nil {
-		return connection{}, usage("connection: %w", err)
+		return connection{}, cli.Usage("connection: %w", err)
 	}
 	b, err := connect.Open(parsed, connect.Options{})
 	if err != nil {
@@ -58,7 +59,7 @@ func (conn connection) refuse(attempt, handle string, err error) error {
 // find reads the sandbox whose handle is, or alone begins with, given.
 func (conn connection) find(ctx context.Context, given string) (sandbox.Sandbox, error) {
 	if given == "" {
-		return sandbox.Sandbox{}, usage("the handle is empty")
+		return sandbox.Sandbox{}, cli.Usage("the handle is empty")
 	}
 	exact, err := conn.Get(ctx, sandbox.Ref{Handle: given})
 	if err == nil {
@@ -91,8 +92,8 @@ func (conn connection) find(ctx context.Context, given string) (sandbox.Sandbox,
 	for i, s := range found {
 		handles[i] = s.Handle
 	}
-	return sandbox.Sandbox{}, usageError{
-		fmt.Errorf("%q on %q may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
-		"write more of the handle",
+	return sandbox.Sandbox{}, cli.UsageError{
+		Err:  fmt.Errorf("%q on %q may be any of %s", given, conn.uri, strings.Join(handles, ", ")),
+		Next: "write more of the handle",
 	}
 }

@@ -38,15 +38,15 @@ bytes are copied, and no permissions.`,
 		Args: arguments("CONNECTION", "SOURCE", "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
-				return usage("--max-bytes must be more than 0")
+				return cli.Usage("--max-bytes must be more than 0")
 			}
 			source, target := parseEnd(args[1]), parseEnd(args[2])
 			if source.inside() == target.inside() {
-				return usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
+				return cli.Usage("one of SOURCE and TARGET, and not both, must be HANDLE:PATH")
 			}
 			for _, end := range []end{source, target} {
 				if end.inside() && !path.IsAbs(end.path) {
-					return usage("the path inside a sandbox is absolute, as in %s:%s", end.handle, path.Join(sandbox.DefaultWorkdir, cmp.Or(end.path, "FILE")))
+					return cli.Usage("the path inside a sandbox is absolute, as in %s:%s", end.handle, path.Join(sandbox.DefaultWorkdir, cmp.Or(end.path, "FILE")))
 				}
 			}
 			conn, err := open(args[0])
@@ -125,7 +125,7 @@ func replaceable(target string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", usage("%s is not a regular file; with - for TARGET the file goes to standard output", target)
+		return "", cli.Usage("%s is not a regular file; with - for TARGET the file goes to standard output", target)
 	}
 	return filepath.EvalSymlinks(target)
 }

@@ -34,7 +34,7 @@ run or its end is not known.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if dash < 0 || len(twoWords(args[:dash])) != 2 || len(args) == dash {
-				return usage("the arguments are CONNECTION HANDLE -- COMMAND [ARGUMENT...], with -- before the command")
+				return cli.Usage("the arguments are CONNECTION HANDLE -- COMMAND [ARGUMENT...], with -- before the command")
 			}
 			return nil
 		},
@@ -46,10 +46,10 @@ run or its end is not known.`,
 				return err
 			}
 			if command.Timeout <= 0 || command.MaxOutput <= 0 {
-				return usage("--timeout and --max-output must be more than 0")
+				return cli.Usage("--timeout and --max-output must be more than 0")
 			}
 			if command.Dir != "" && !path.IsAbs(command.Dir) {
-				return usage("--workdir is an absolute path inside, such as /tmp, not %q", command.Dir)
+				return cli.Usage("--workdir is an absolute path inside, such as /tmp, not %q", command.Dir)
 			}
 			if stdin {
 				command.Stdin = cmd.InOrStdin()
@@ -72,7 +72,7 @@ run or its end is not known.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError{err, "write -- before the command, whose options follow it; those of exec: sandbox exec --help"}
+		return cli.UsageError{Err: err, Next: "write -- before the command, whose options follow it; those of exec: sandbox exec --help"}
 	})
 	flags := cmd.Flags()
 	flags.DurationVar(&command.Timeout, "timeout", time.Minute, "`TIME` after which the command and all it started are ended")
@@ -88,7 +88,7 @@ func environment(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usage("--env is NAME=VALUE")
+			return nil, cli.Usage("--env is NAME=VALUE")
 		}
 		env[name] = value
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,10 @@ func asFailure(ctx context.Context, command *cobra.Command, err error) failure {
 	case errors.As(err, &late):
 		f.Class, f.status = "timed_out", statusTimedOut
 		return f
-	case isUsage(err):
+	case cli.IsUsage(err):
+		wrong, _ := errors.AsType[cli.UsageError](err)
 		f.Class, f.status = "usage", cli.ExitUsage
-		if f.Next = nextOf(err); f.Next == "" {
-			f.Next = fmt.Sprintf("see: %s --help", command.CommandPath())
-		}
+		f.Next = cmp.Or(wrong.Next, fmt.Sprintf("see: %s --help", command.CommandPath()))
 	}
 	if command.Name() == "exec" {
 		f.status = statusNotRun // any other is the command's own

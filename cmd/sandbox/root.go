@@ -66,13 +66,13 @@ func (a *app) root() *cobra.Command {
 			if a.output != "table" && a.output != "json" {
 				wrong := a.output
 				a.output = "table"
-				return usage("--output is table or json, not %q", wrong)
+				return cli.Usage("--output is table or json, not %q", wrong)
 			}
 			return nil
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table", "`FORMAT` of output and errors: table or json")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%v", err) })
 	root.AddCommand(a.list(), a.show(), a.exec(), a.cp(), a.release(), a.rm())
 	cli.AddVersion(root, version, func() bool { return a.output == "json" })
 	return root
@@ -82,26 +82,9 @@ func (a *app) root() *cobra.Command {
 func confirm(cmd *cobra.Command, question string) error {
 	err := cli.Confirm(cmd.Context(), os.Stdin, cmd.ErrOrStderr(), question)
 	if errors.Is(err, cli.ErrNoTerminal) {
-		return usageError{error: err}
+		return cli.UsageError{Err: err}
 	}
 	return err
-}
-
-// usageError is a mistake on the command line.
-type usageError struct {
-	error
-
-	next string // what to do about it; empty: see the help
-}
-
-func usage(format string, args ...any) error {
-	return usageError{error: fmt.Errorf(format, args...)}
-}
-
-func nextOf(err error) string {
-	var wrong usageError
-	errors.As(err, &wrong)
-	return wrong.next
 }
 
 // twoWords parts CONNECTION#HANDLE, where a command takes a handle.
@@ -125,14 +108,8 @@ func arguments(names ...string) cobra.PositionalArgs {
 			args = twoWords(args)
 		}
 		if len(args) < len(names) || len(args) > len(names) && !more {
-			return usage("want %s, not %q", strings.Join(names, " "), strings.Join(args, " "))
+			return cli.Usage("want %s, not %q", strings.Join(names, " "), strings.Join(args, " "))
 		}
 		return nil
 	}
-}
-
-func isUsage(err error) bool {
-	var wrong usageError
-	// cobra has no error type for a command that it does not know.
-	return errors.As(err, &wrong) || strings.HasPrefix(err.Error(), "unknown command ")
 }
