@@ -31,7 +31,7 @@ func (w *world) nothingStands(*terraform.State) error {
 
 func TestHeldSandboxIsNotKilledByADestroy(t *testing.T) {
 	w := newModalWorld(t)
-	config := w.instance(`owner = "terraform:a"`, `timeouts = { delete = "1500ms" }`)
+	config := w.instance(`owner = "terraform:a"`, brief)
 	var before sandbox.Tags
 	w.run(
 		resource.TestStep{Config: config},
@@ -56,12 +56,12 @@ func TestHeldSandboxIsNotKilledByADestroy(t *testing.T) {
 
 func TestHeldSandboxIsNotKilledByAReplacement(t *testing.T) {
 	w := newModalWorld(t)
-	config := w.instance(`owner = "terraform:a"`, `timeouts = { delete = "1500ms" }`)
+	config := w.instance(`owner = "terraform:a"`, brief)
 	w.run(
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig:   w.held(task),
-			Config:      w.instance(`owner = "terraform:a"`, `timeouts = { delete = "1500ms" }`, `workdir = "/data"`),
+			Config:      w.instance(`owner = "terraform:a"`, brief, `workdir = "/data"`),
 			ExpectError: regexp.MustCompile(`(?s)still\s+holds\s+it`),
 		},
 		resource.TestStep{PreConfig: w.held(""), Config: config, ConfigPlanChecks: emptyPlan()},

@@ -127,7 +127,7 @@ func TestRotationWhoseMarkModalRefusesIsInTheStateAndWarns(t *testing.T) {
 
 func TestSandboxWhoseTagsModalRefusesIsDestroyedUnlessATaskHoldsIt(t *testing.T) {
 	inBothGenerations(t, func(w *world, generation string) {
-		config := w.instance(generation, `owner = "terraform:a"`, `timeouts = { delete = "1500ms" }`)
+		config := w.instance(generation, `owner = "terraform:a"`, brief)
 		heal := func() {}
 		w.run(
 			resource.TestStep{Config: config},
