@@ -74,6 +74,9 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 			found.Handle, holder, state.ExpiresAt.ValueString()))
 		remembered.Due = nothingDue
 	}
+	if remembered.Due == repairDue {
+		warnDamaged(found.Handle, state.damaged(found, conn), &resp.Diagnostics)
+	}
 	if remembered.Due == replacingDue {
 		warnReplaced(state, found, &resp.Diagnostics)
 	} else {
@@ -107,10 +110,18 @@ func (r *instanceResource) judge(state instanceModel, found sandbox.Sandbox, con
 		return replacingDue
 	case !expiry.IsZero() && before > 0 && !now.Before(expiry.Add(-before)):
 		return renewalDue
-	case found.TagsKnown && (stamp{workdir: state.workdir(conn)}).damaged(found.Tags):
+	case len(state.damaged(found, conn)) > 0:
 		return repairDue
 	}
 	return nothingDue
+}
+
+// damaged returns the tags that the next update repairs.
+func (m instanceModel) damaged(found sandbox.Sandbox, conn *Connection) []string {
+	if !found.TagsKnown {
+		return nil
+	}
+	return stamp{workdir: m.workdir(conn)}.damaged(found.Tags)
 }
 
 // follow takes over what a read tells. What it does not tell stays as it was;

@@ -6,6 +6,7 @@ package resources
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -40,6 +41,12 @@ func warnReplaced(state instanceModel, found sandbox.Sandbox, diags *diag.Diagno
 			"Sandbox %s ended at %s and runs nothing any more. The next apply destroys it and makes another one.",
 			handle, state.ExpiresAt.ValueString()))
 	}
+}
+
+// warnDamaged says why an update is planned in which no attribute seems to differ.
+func warnDamaged(handle string, keys []string, diags *diag.Diagnostics) {
+	diags.AddWarning("Tags of a sandbox were changed", fmt.Sprintf(
+		"Sandbox %s does not bear %s as Terraform writes it. The next apply does so again.", handle, strings.Join(keys, ", ")))
 }
 
 // warnStrays tells of sandboxes that nothing in Terraform leads to any more.

@@ -4,9 +4,11 @@
 package resources
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/airflow"
@@ -76,6 +78,20 @@ func TestReadJudgesByTheEarlierOfTagAndServerEnd(t *testing.T) {
 				t.Errorf("judged %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestTagsThatArePlannedAnewAreNamed(t *testing.T) {
+	found := alive()
+	found.Tags[airflow.TagNetwork], found.Tags[sandbox.TagRetiredAt], found.Tags["foreign"] = "{", "1", "x"
+	var diags diag.Diagnostics
+	warnDamaged("sb", sample().damaged(found, opened(t, "local:///a", plain{})), &diags)
+	if said := diags[0].Detail(); !strings.Contains(said, " bear airflow_network, taskowned_retired_at as ") {
+		t.Error(said)
+	}
+	found.TagsKnown = false
+	if keys := sample().damaged(found, opened(t, "local:///a", plain{})); len(keys) > 0 {
+		t.Errorf("tags that were not told are damaged: %v", keys)
 	}
 }
 

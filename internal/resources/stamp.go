@@ -49,17 +49,21 @@ func setOrDelete(tags sandbox.Tags, key, value string) {
 	tags[key] = value
 }
 
-// damaged reports whether tags lack what write puts there and no attribute of
+// damaged returns the tags that lack what write puts there and no attribute of
 // sandbox_instance shows: such damage is repaired by an update of its own.
-func (s stamp) damaged(tags sandbox.Tags) bool {
-	if _, err := airflow.DecodeNetwork(tags[airflow.TagNetwork]); err != nil {
-		return true
+func (s stamp) damaged(tags sandbox.Tags) (keys []string) {
+	broken := func(key string, is bool) {
+		if is {
+			keys = append(keys, key)
+		}
 	}
-	if _, err := airflow.ParseExpiry(tags[airflow.TagExpiresAt]); err != nil {
-		return true
-	}
-	if _, retired := tags[sandbox.TagRetiredAt]; retired {
-		return true
-	}
-	return tags[sandbox.TagManagedBy] != sandbox.ManagedByTerraform || tags[airflow.TagWorkdir] != s.workdir
+	_, network := airflow.DecodeNetwork(tags[airflow.TagNetwork])
+	broken(airflow.TagNetwork, network != nil)
+	_, expiry := airflow.ParseExpiry(tags[airflow.TagExpiresAt])
+	broken(airflow.TagExpiresAt, expiry != nil)
+	broken(airflow.TagWorkdir, tags[airflow.TagWorkdir] != s.workdir)
+	broken(sandbox.TagManagedBy, tags[sandbox.TagManagedBy] != sandbox.ManagedByTerraform)
+	_, retired := tags[sandbox.TagRetiredAt]
+	broken(sandbox.TagRetiredAt, retired)
+	return keys
 }
