@@ -111,17 +111,7 @@ func TestATaskThatComesWhileAirflowsWordIsFollowedIsNotKilled(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, d, opts := attachable(t, c.box)
-			d.before = func(ask int) {
-				if ask == c.ask {
-					c.happens(l, d)
-				}
-			}
-			l.onTags = func(context.Context, sandbox.Ref) error {
-				if c.ask == 0 && len(l.written) == 1 {
-					c.happens(l, d)
-				}
-				return nil
-			}
+			atMoment(l, d, c.ask, func() { c.happens(l, d) })
 			expect(t, "said", said(sweep(t, opts)), []string{"box " + string(c.result)})
 			if holder := l.holder(); holder != c.holder || len(l.asked) > 0 {
 				t.Errorf("held by %q, want %q; asked to go %q", holder, c.holder, l.asked)

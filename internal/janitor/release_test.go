@@ -88,6 +88,22 @@ func believing(t *testing.T, l *lab, d *deployment) Options {
 	return opts
 }
 
+// atMoment lets something happen before Airflow answers the ask of that number,
+// or, with 0, right after the first write of tags.
+func atMoment(l *lab, d *deployment, number int, happens func()) {
+	d.before = func(ask int) {
+		if ask == number {
+			happens()
+		}
+	}
+	l.onTags = func(context.Context, sandbox.Ref) error {
+		if number == 0 && len(l.written) == 1 {
+			happens()
+		}
+		return nil
+	}
+}
+
 // holder is who holds the sandbox named box.
 func (l *lab) holder() string {
 	l.mu.Lock()
@@ -175,17 +191,7 @@ func TestWhateverComesBetweenAClaimIsNeverTakenFromALivingTask(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l, d := newLab(claimed("box")), ended()
 			opts := believing(t, l, d)
-			d.before = func(ask int) {
-				if ask == c.ask {
-					c.happens(l, d)
-				}
-			}
-			l.onTags = func(context.Context, sandbox.Ref) error {
-				if c.ask == 0 && len(l.written) == 1 {
-					c.happens(l, d)
-				}
-				return nil
-			}
+			atMoment(l, d, c.ask, func() { c.happens(l, d) })
 			expect(t, "said", said(sweep(t, opts)), []string{"box " + string(c.result)})
 			if holder := l.holder(); holder != c.holder || len(l.asked) > 0 {
 				t.Errorf("held by %q, want %q; asked to go %q", holder, c.holder, l.asked)
