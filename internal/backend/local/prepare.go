@@ -113,13 +113,18 @@ func initialise(d folder) error {
 // draftPrefix begins the name of an instance file in the making.
 const draftPrefix = ".instance-"
 
+// checkEmpty refuses a directory that holds what is not ours, unless somebody has
+// made it a state directory meanwhile.
 func checkEmpty(d folder) error {
 	names, err := d.names(".")
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name != "lost+found" && name != instanceFile && !strings.HasPrefix(name, draftPrefix) {
+		if name == "lost+found" || name == instanceFile || strings.HasPrefix(name, draftPrefix) {
+			continue
+		}
+		if _, err := d.stat(instanceFile); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %s is not a state directory: it holds %q, and no %s. Name an empty or a new directory; if it was one, restore that file",
 				backend.ErrInvalid, d.Name(), name, instanceFile)
 		}

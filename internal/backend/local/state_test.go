@@ -292,6 +292,21 @@ func TestPreparedTogetherThereIsOneIdentity(t *testing.T) {
 	}
 }
 
+// One process sees no identity, and then what another has made beside its own.
+func TestDirectoryThatAnotherHasPreparedMeanwhileIsTakenAsItIs(t *testing.T) {
+	dir := place(t)
+	must(t, prepare(dir))
+	d, err := openOwn(dir)
+	must(t, err)
+	defer d.Close()
+	before, err := readInstance(d)
+	must(t, err)
+	must(t, initialise(d))
+	if after, err := readInstance(d); err != nil || after != before {
+		t.Errorf("%+v became %+v, %v", before, after, err)
+	}
+}
+
 func TestStateAndImageMayBeBelowADirectoryThatOthersCannotSearch(t *testing.T) {
 	h := realHost(t)
 	image := rootfs(t)
