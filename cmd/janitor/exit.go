@@ -31,9 +31,6 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// usage is a mistake of whoever called us: a flag, the configuration, the state.
-func usage(format string, args ...any) error { return exit{cli.ExitUsage, fmt.Errorf(format, args...)} }
-
 // classes are the words for exit statuses in an error that is JSON.
 var classes = map[int]string{
 	cli.ExitBug:           "bug",
@@ -63,7 +60,8 @@ func (a *app) status(err error) int {
 		status = cli.ExitUsage
 	}
 	if !errors.As(err, &known) || known.err != nil {
-		cli.Failure{Message: err.Error(), Class: classes[status]}.Print(a.errs, "janitor", a.output == "json")
+		wrong, _ := errors.AsType[cli.UsageError](err)
+		cli.Failure{Message: err.Error(), Class: classes[status], Next: wrong.Next}.Print(a.errs, "janitor", a.output == "json")
 	}
 	return status
 }

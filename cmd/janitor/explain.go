@@ -46,11 +46,10 @@ well, and so will the beginning of a handle. Nothing is changed.`,
 
 // unexplained is the error of a command about one thing.
 func unexplained(ctx context.Context, err error) error {
-	var known exit
 	switch {
 	case stoppedBy(ctx) != nil:
 		return stoppedBy(ctx)
-	case errors.As(err, &known), errors.Is(err, janitor.ErrBusy):
+	case cli.IsUsage(err), errors.Is(err, janitor.ErrBusy):
 		return err
 	case errors.Is(err, janitor.ErrNoSuchThing):
 		return exit{cli.ExitNotFound, err}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/taskowned/terraform-provider-sandbox/internal/backend"
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 )
 
@@ -35,7 +36,10 @@ func (s *site) about(ctx context.Context, given string, do func(handle string) e
 	case len(found) == 0 || slices.Contains(found, given):
 		return err
 	case len(found) > 1:
-		return usage("%q may be any of %s: write more of it", given, strings.Join(found, ", "))
+		return cli.UsageError{
+			Err:  fmt.Errorf("%q may be any of %s", given, strings.Join(found, ", ")),
+			Next: "write more of the handle",
+		}
 	}
 	return do(found[0])
 }

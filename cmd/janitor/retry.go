@@ -28,7 +28,7 @@ of a handle. Nothing is destroyed by retry itself.`,
 				return err
 			}
 			if s.state == nil {
-				return usage("there is no state to change: retry needs the --state that the sweeps use")
+				return cli.Usage("there is no state to change: retry needs the --state that the sweeps use")
 			}
 			ctx, done := a.stoppable(cmd.Context())
 			defer done()

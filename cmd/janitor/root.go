@@ -84,7 +84,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.state, "state", "", "where suspects are remembered: file:///DIRECTORY or none (`URI`); else as configured, else the user's state directory")
 	flags.StringVarP(&a.output, "output", "o", "table", "`FORMAT` of output and errors: table or json")
 	flags.StringVar(&a.logLevel, logLevelFlag, "info", "`LEVEL` of the log on standard error: debug, info, warn or error; on a terminal warn, but of run")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
 	root.AddCommand(a.plan(), a.sweep(), a.run(), a.explain(), a.retry(), a.config())
 	cli.AddVersion(root, version, func() bool { return a.output == "json" })
 	return root
@@ -98,11 +98,11 @@ const logLevelFlag = "log-level"
 func (a *app) prepare(cmd *cobra.Command) error {
 	if wrong := a.output; wrong != "table" && wrong != "json" {
 		a.output = "table"
-		return usage("--output is table or json, not %q", wrong)
+		return cli.Usage("--output is table or json, not %q", wrong)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
-		return usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
+		return cli.Usage("--log-level is debug, info, warn or error, not %q", a.logLevel)
 	}
 	atTerminal := term.IsTerminal(int(a.errs.Fd()))
 	if atTerminal && cmd.Name() != "run" && !cmd.Flags().Changed(logLevelFlag) {

@@ -22,7 +22,7 @@ func (a *app) configuration() (config.Config, error) {
 	if a.configFile != "" {
 		data, err := os.ReadFile(a.configFile)
 		if err != nil {
-			return c, usage("read the configuration: %w", err)
+			return c, cli.Usage("read the configuration: %w", err)
 		}
 		if c, err = config.Load(a.configFile, data, connect.Parse); err != nil {
 			return c, exit{cli.ExitUsage, err}
@@ -31,7 +31,7 @@ func (a *app) configuration() (config.Config, error) {
 	if a.mode != "" {
 		mode, err := config.ParseMode(a.mode)
 		if err != nil {
-			return c, usage("--mode: %w", err)
+			return c, cli.Usage("--mode: %w", err)
 		}
 		if a.configFile == "" {
 			c.Mode = mode // nobody else says what it is
@@ -42,12 +42,12 @@ func (a *app) configuration() (config.Config, error) {
 		c.State = a.state
 	}
 	if _, err := config.StateDirectory(c.State); err != nil {
-		return c, usage("--state: %w", err)
+		return c, cli.Usage("--state: %w", err)
 	}
 	if c.State == "" {
 		directory, err := statedir.Default("janitor")
 		if err != nil {
-			return c, usage("keep the state: %w; set --state file:///DIRECTORY", err)
+			return c, cli.Usage("keep the state: %w; set --state file:///DIRECTORY", err)
 		}
 		c.State = config.StateOf(directory)
 	}
@@ -60,16 +60,16 @@ func selection(c *config.Config, names, uris []string) ([]string, error) {
 	names = slices.Clone(names)
 	for _, name := range names {
 		if _, ok := c.Connections[name]; !ok {
-			return nil, usage("there is no connection %q: the configuration has %s", name, list(c.Names()))
+			return nil, cli.Usage("there is no connection %q: the configuration has %s", name, list(c.Names()))
 		}
 	}
 	for _, uri := range uris {
 		if _, ok := c.Connections[uri]; ok {
-			return nil, usage("%q is a connection of the configuration, not a URI: use --connection %s", uri, uri)
+			return nil, cli.Usage("%q is a connection of the configuration, not a URI: use --connection %s", uri, uri)
 		}
 		parsed, err := connect.Parse(uri)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, cli.Usage("%w", err)
 		}
 		names = append(names, nameOf(c, parsed))
 	}
@@ -77,7 +77,7 @@ func selection(c *config.Config, names, uris []string) ([]string, error) {
 		names = c.Names()
 	}
 	if len(names) == 0 {
-		return nil, usage("there is nothing to look at: give a connection URI, such as local:, or a --config with connections")
+		return nil, cli.Usage("there is nothing to look at: give a connection URI, such as local:, or a --config with connections")
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
@@ -122,7 +122,7 @@ func subject(arguments []string) (connection, handle string, err error) {
 		connection, handle = arguments[0], arguments[1]
 	}
 	if connection == "" || handle == "" {
-		return "", "", usage("want CONNECTION HANDLE, such as local: taskowned-4odwe3, or CONNECTION#HANDLE, not %q", strings.Join(arguments, " "))
+		return "", "", cli.Usage("want CONNECTION HANDLE, such as local: taskowned-4odwe3, or CONNECTION#HANDLE, not %q", strings.Join(arguments, " "))
 	}
 	return connection, handle, nil
 }
@@ -134,7 +134,7 @@ func (a *app) siteOf(arguments []string) (s *site, name, handle string, err erro
 		return nil, "", "", err
 	}
 	if len(a.connections) > 0 {
-		return nil, "", "", usage("--connection does not go with CONNECTION HANDLE")
+		return nil, "", "", cli.Usage("--connection does not go with CONNECTION HANDLE")
 	}
 	if strings.Contains(connection, ":") {
 		s, err = a.site(nil, []string{connection})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/taskowned/terraform-provider-sandbox/internal/cli"
 	"github.com/taskowned/terraform-provider-sandbox/internal/connect"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor"
 	"github.com/taskowned/terraform-provider-sandbox/internal/janitor/config"
@@ -78,7 +79,7 @@ func (s *site) openConnections() error {
 		if c.OpenError == nil {
 			scope := c.Backend.Scope()
 			if other, taken := scopes[scope]; taken {
-				return usage("the connections %q and %q are the same place: each would clear what the other remembers", other, name)
+				return cli.Usage("the connections %q and %q are the same place: each would clear what the other remembers", other, name)
 			}
 			scopes[scope] = name
 		}

@@ -119,7 +119,7 @@ func (a *app) sweepOnce(ctx context.Context, s *site, options janitor.Options) (
 // was said to. Where nothing would go there is nothing to ask, and nothing may go.
 func (a *app) approve(ctx context.Context, s *site) (func(string, verdict.Verdict) bool, error) {
 	if a.output != "table" || !term.IsTerminal(int(a.in.Fd())) {
-		return nil, usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
+		return nil, cli.Usage("there is no terminal to ask on, or no table to show: sweep needs --auto-approve")
 	}
 	result, err := janitor.Plan(ctx, s.options)
 	if err != nil {
