@@ -1,4 +1,3 @@
-#!/bin/sh
 # Copyright (c) taskowned contributors
 # SPDX-License-Identifier: MPL-2.0
 
