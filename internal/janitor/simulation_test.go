@@ -7,6 +7,7 @@ import (
 	"flag"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -38,18 +39,19 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	total, results, exits := 0, make(map[ActionResult]int), make(map[Exit]int)
-	for seed := uint64(1); total < steps; seed++ {
-		w := simulate(seed, usual, perWorld)
-		total += w.steps
-		for result, n := range w.results {
-			results[result] += n
-		}
-		for exit, n := range w.exits {
-			exits[exit] += n
-		}
-		report(t, seed, w)
-		if t.Failed() {
-			return
+	for seed := uint64(1); total < steps; seed += atOnce {
+		for i, w := range simulateAtOnce(seed) {
+			total += w.steps
+			for result, n := range w.results {
+				results[result] += n
+			}
+			for exit, n := range w.exits {
+				exits[exit] += n
+			}
+			report(t, seed+uint64(i), w)
+			if t.Failed() {
+				return
+			}
 		}
 	}
 	t.Logf("%d steps, actions %v, exits %v", total, results, exits)
@@ -66,6 +68,20 @@ func TestSimulation(t *testing.T) {
 }
 
 const perWorld = 4000 // steps
+
+// atOnce is how many worlds live at the same time: a machine has some cores.
+const atOnce = 8
+
+// simulateAtOnce lets the worlds of the next seeds live.
+func simulateAtOnce(seed uint64) [atOnce]*world {
+	var worlds [atOnce]*world
+	var all sync.WaitGroup
+	for i := range worlds {
+		all.Go(func() { worlds[i] = simulate(seed+uint64(i), usual, perWorld) })
+	}
+	all.Wait()
+	return worlds
+}
 
 func report(t *testing.T, seed uint64, w *world) {
 	t.Helper()
