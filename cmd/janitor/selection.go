@@ -63,8 +63,9 @@ func selection(c *config.Config, names, uris []string) ([]string, error) {
 			return nil, cli.Usage("there is no connection %q: the configuration has %s", name, list(c.Names()))
 		}
 	}
+	configured := c.Names() // nameOf adds to them
 	for _, uri := range uris {
-		if _, ok := c.Connections[uri]; ok {
+		if slices.Contains(configured, uri) {
 			return nil, cli.Usage("%q is a connection of the configuration, not a URI: use --connection %s", uri, uri)
 		}
 		parsed, err := connect.Parse(uri)
