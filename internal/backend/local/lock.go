@@ -70,13 +70,25 @@ func (d folder) lock(ctx context.Context, name string, kind int) (*os.File, erro
 }
 
 // holders returns the processes that took the lock on the file name, as far as
-// the kernel tells us of them; see "/proc/locks" in proc_locks(5).
+// the kernel tells us of them. It tells a few at a time, and one that is released
+// meanwhile can hide the next: where nobody is found, look again.
 func (d folder) holders(name string) []string {
 	is, err := d.stat(name)
 	if err != nil {
 		return nil
 	}
 	file := fmt.Sprintf("%02x:%02x:%d", is.Dev_major, is.Dev_minor, is.Ino)
+	for range 5 {
+		if pids := lockers(file); len(pids) > 0 {
+			return pids
+		}
+	}
+	return nil
+}
+
+// lockers returns who has locked a file, by device and inode; see "/proc/locks" in
+// proc_locks(5).
+func lockers(file string) []string {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {
 		return nil
