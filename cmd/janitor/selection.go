@@ -60,6 +60,9 @@ func selection(c *config.Config, names, uris []string) ([]string, error) {
 	names = slices.Clone(names)
 	for _, name := range names {
 		if _, ok := c.Connections[name]; !ok {
+			if len(c.Connections) == 0 {
+				return nil, cli.Usage("there is no connection %q: name the configuration that has it, with --config", name)
+			}
 			return nil, cli.Usage("there is no connection %q: the configuration has %s", name, list(c.Names()))
 		}
 	}

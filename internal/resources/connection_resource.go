@@ -226,7 +226,7 @@ type lostPlaceError struct{ error }
 
 func (e lostPlaceError) Error() string {
 	return e.error.Error() + "\n\nThe connection stays in the state, because what cannot be seen is not gone. " +
-		"To make the place anew, run `terraform apply -refresh=false -replace=ADDRESS`; to forget it, `terraform state rm ADDRESS`."
+		"To make the place anew, run `terraform apply -refresh=false -replace=ADDRESS`, after a `terraform state rm` of each thing that was in it; to forget it, `terraform state rm ADDRESS`."
 }
 
 func (e lostPlaceError) Unwrap() error { return e.error }
