@@ -179,15 +179,16 @@ func testLongOutput(t *testing.T, p *place, ref sandbox.Ref) {
 
 // stubborn starts a process in the background that writes on as long as it
 // lives: detached from its parents, in a session of its own where the image can
-// make one, deaf to what can be ignored.
+// make one, deaf to what can be ignored. It ends with its directory, so that a
+// backend that leaves it leaves it for no longer.
 const stubborn = `
-beat='trap "" HUP INT TERM; while :; do echo x >> beat; sleep 0.1; done'
+beat='trap "" HUP INT TERM; while echo x >> beat; do sleep 0.1; done'
 session=$(command -v setsid || true)
 ( $session sh -c "$beat" < /dev/null > /dev/null 2>&1 & )
 while [ ! -s beat ]; do sleep 0.1; done
 trap "" HUP INT TERM
 echo started
-while :; do sleep 1; done`
+while [ -e beat ]; do sleep 1; done`
 
 func testTimeout(t *testing.T, p *place, ref sandbox.Ref) {
 	const timeout = 2 * time.Second
