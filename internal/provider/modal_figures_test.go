@@ -55,7 +55,8 @@ func TestFigureAThousandInstancesOnModal(t *testing.T) {
 	begun := clock.System().Now()
 	ws.must("destroy", "-auto-approve", "-refresh=false")
 	took := clock.System().Now().Sub(begun)
-	figure.Hold(t, "modal_destroy_calls_per_sandbox", float64(len(ws.traced()))/instances, 8)
+	// Eight a sandbox, with those that take Airflow's lock first, and what opens the place.
+	figure.Hold(t, "modal_destroy_1000_calls", float64(len(ws.traced())), 8*instances+5)
 	waiting := instances / 10 * pollLag // Terraform destroys ten at a time
 	t.Logf("destroyed in %s", took)
 	figure.Hold(t, "modal_destroy_1000_of_waiting_for_the_poll", took.Seconds()/waiting.Seconds(), 0.1)
