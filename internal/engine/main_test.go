@@ -172,8 +172,8 @@ func lent(spec Spec) Spec {
 	return spec
 }
 
-// begin starts spec, with protections taken away.
-func begin(t testing.TB, spec Spec, weaken ...func(*launch)) *Process {
+// planned returns the launch of spec, with protections taken away.
+func planned(t testing.TB, spec Spec, weaken ...func(*launch)) *launch {
 	t.Helper()
 	spec, err := lent(spec).complete(os.Geteuid(), os.Getegid())
 	if err != nil {
@@ -186,6 +186,27 @@ func begin(t testing.TB, spec Spec, weaken ...func(*launch)) *Process {
 	for _, w := range weaken {
 		w(l)
 	}
+	return l
+}
+
+// command returns the bubblewrap of l, which reports to status and inherits more
+// besides. The test closes status and what was opened for it.
+func command(t testing.TB, l *launch, status *os.File, more ...*os.File) *exec.Cmd {
+	t.Helper()
+	files, err := l.files(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(files) })
+	cmd := l.command()
+	cmd.ExtraFiles = append(files[:len(files):len(files)], more...)
+	return cmd
+}
+
+// begin starts spec, with protections taken away.
+func begin(t testing.TB, spec Spec, weaken ...func(*launch)) *Process {
+	t.Helper()
+	l := planned(t, spec, weaken...)
 	p, err := l.start(spec.Stdin, spec.Stdout, spec.Stderr)
 	if err != nil {
 		t.Fatal(err)

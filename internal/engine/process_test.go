@@ -194,29 +194,14 @@ func TestFullDescriptorTableIsAnErrorAndLeaksNothing(t *testing.T) {
 // before bubblewrap is bound to its life has also closed the report's pipe.
 func TestNothingRunsWhenNobodyIsLeftToReportTo(t *testing.T) {
 	work := newWork(t)
-	spec, err := lent(Spec{Argv: shell("touch ran"), Work: work}).complete(os.Geteuid(), os.Getegid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := engineFor(t).plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := l.files(writer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeAll(files)
 	if err := reader.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := l.command()
-	cmd.ExtraFiles = files
-	out, err := cmd.CombinedOutput()
+	out, err := command(t, planned(t, Spec{Argv: shell("touch ran"), Work: work}), writer).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Broken pipe") {
 		t.Errorf("bubblewrap went on: %v %q", err, out)
 	}

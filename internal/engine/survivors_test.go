@@ -71,7 +71,7 @@ func TestKillAtAnyMomentLeavesNoProcess(t *testing.T) {
 // to be let go on, which is before the child is bound to bubblewrap's life. The
 // outer namespace ends the child; bubblewrap's own way would begin too late.
 func TestKillDuringTheSetUpLeavesNoProcess(t *testing.T) {
-	if left := killDuringSetUp(t, func(*launch) {}); left > 0 {
+	if left := killDuringSetUp(t); left > 0 {
 		t.Errorf("%d processes survived", left)
 	}
 	left := killDuringSetUp(t, func(l *launch) { l.attributes.Cloneflags &^= syscall.CLONE_NEWPID })
@@ -81,18 +81,10 @@ func TestKillDuringTheSetUpLeavesNoProcess(t *testing.T) {
 }
 
 // killDuringSetUp returns how many processes are left.
-func killDuringSetUp(t *testing.T, weaken func(*launch)) int {
+func killDuringSetUp(t *testing.T, weaken ...func(*launch)) int {
 	t.Helper()
 	marker := newMarker()
-	spec, err := lent(Spec{Argv: []string{"./probe", "linger", marker}, Work: newWork(t)}).complete(os.Geteuid(), os.Getegid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := engineFor(t).plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	weaken(l)
+	l := planned(t, Spec{Argv: []string{"./probe", "linger", marker}, Work: newWork(t)}, weaken...)
 	gate, opener, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,13 +95,7 @@ func killDuringSetUp(t *testing.T, weaken func(*launch)) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := l.files(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeAll(files)
-	cmd := l.command()
-	cmd.ExtraFiles = append(files, gate)
+	cmd := command(t, l, report, gate)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

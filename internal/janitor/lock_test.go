@@ -142,17 +142,8 @@ func TestADestroyThatFailsGivesTheSandboxBackToAirflow(t *testing.T) {
 // teardown mark lets a later run finish.
 func TestWhatAKilledRunHasTakenFromAirflowGoesAfterTheGraceOfATeardown(t *testing.T) {
 	l, d, opts := attachable(t, orphan())
-	killed := opts
-	killed.Store = &faulty{Store: opts.Store, failAt: []int{3}} // the claim and the intent are saved
-	killed.Gone = func(string) bool { return true }
-	opts.Gone = killed.Gone
-	l.onTags = func(context.Context, sandbox.Ref) error { // nothing has an effect any more
-		d.err = errors.New("killed")
-		l.onGet = func(context.Context, sandbox.Ref) error { return errors.New("killed") }
-		return nil
-	}
-	sweep(t, killed)
-	l.onTags, l.onGet, d.err = nil, nil, nil
+	opts.Gone = func(string) bool { return true }
+	killedAtItsTags(t, l, d, opts, func() {})
 	if !sandbox.IsClaim(l.holder()) || len(l.asked) > 0 {
 		t.Fatalf("held by %q, asked %q", l.holder(), l.asked)
 	}

@@ -234,20 +234,12 @@ func TestARunThatIsKilledInAReleaseLeavesItToTheNext(t *testing.T) {
 			l, d := newLab(claimed("box"), alive("other")), ended()
 			opts := believing(t, l, d)
 			box := l.boxes[claimed("box").Ref]
-			killed := opts
-			killed.Store = &faulty{Store: opts.Store, failAt: []int{3}} // the claim and the intent are saved
-			killed.Gone = func(string) bool { return true }
-			opts.Gone = killed.Gone
-			l.onTags = func(context.Context, sandbox.Ref) error { // nothing has an effect any more
-				d.err = errors.New("killed")
-				l.onGet = func(context.Context, sandbox.Ref) error { return errors.New("killed") }
+			opts.Gone = func(string) bool { return true }
+			killedAtItsTags(t, l, d, opts, func() {
 				if !c.off {
 					l.boxes[box.Ref] = box
 				}
-				return nil
-			}
-			sweep(t, killed)
-			l.onTags, l.onGet, d.err = nil, nil, nil
+			})
 			c.then(l, d)
 			result := sweep(t, opts)
 			expect(t, "said", said(result), c.said)
@@ -434,4 +426,19 @@ func TestAPlaceWhoseTagsCannotBeEditedSaysSo(t *testing.T) {
 	if a := result.Connections[0].Actions[0]; !strings.Contains(a.Detail, "edit the tags of sandbox box") {
 		t.Errorf("it says %q", a.Detail)
 	}
+}
+
+// killedAtItsTags is a run that is killed when it has written tags: the claim and
+// the intent are saved before, then comes then, and after it nothing has an effect.
+func killedAtItsTags(t *testing.T, l *lab, d *deployment, opts Options, then func()) {
+	t.Helper()
+	opts.Store = &faulty{Store: opts.Store, failAt: []int{3}}
+	l.onTags = func(context.Context, sandbox.Ref) error {
+		d.err = errors.New("killed")
+		l.onGet = func(context.Context, sandbox.Ref) error { return errors.New("killed") }
+		then()
+		return nil
+	}
+	sweep(t, opts)
+	l.onTags, l.onGet, d.err = nil, nil, nil
 }
